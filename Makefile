@@ -1,0 +1,68 @@
+# `make demo` and `make test` set everything up by themselves; `make help` lists the rest.
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+	$(if $(UPGRADE),--upgrade)
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: setup
+setup: $(STAMP) ## Make .venv from the lock where it is missing or old; see that there is a Java
+	@$(BIN)/python scripts/ensure_java.py
+
+.PHONY: demo
+demo: setup ## Run the main job: live queries over auction streams, for about a minute
+	@$(BIN)/thalweg demo $(DEMO_ARGS)
+
+.PHONY: test
+test: setup ## Run the tests (PYTEST_ARGS="tests/cql -x" narrows them)
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+.PHONY: lint
+lint: $(STAMP) ## Check style, types of the pure packages, and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: format
+format: $(STAMP) ## Format the code and sort its imports
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+.PHONY: lock
+lock: $(BIN)/uv ## Re-make the locks from pyproject.toml (UPGRADE=1 takes the newest versions)
+	$(COMPILE) --output-file requirements.lock
+	$(COMPILE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
+
+.PHONY: clean
+clean: ## Remove .venv, caches and build results
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment is brought up to date in place, so that what runs in it keeps running.
+# hatchling and editables come from the lock: the editable install downloads nothing unpinned.
+$(STAMP): requirements-dev.lock pyproject.toml | $(BIN)/python
+	@echo "Installing the locked dependencies into $(VENV) (a few minutes the first time) ..."
+	@$(PIP) install --quiet --requirement requirements-dev.lock
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Thalweg needs Python 3.11 or later: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV)
+
+# Only `make lock` in an empty tree comes here: afterwards uv is part of the environment.
+$(BIN)/uv: | $(BIN)/python
+	@$(PIP) install --quiet uv

@@ -1,0 +1,1 @@
+"""The service's REST interface and the Python interface."""

@@ -1,0 +1,1 @@
+"""The `thalweg` command. It starts the service, the console and the experiments."""

@@ -1,0 +1,1 @@
+"""The console in the browser: what runs where, and how it is doing."""

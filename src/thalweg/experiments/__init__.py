@@ -1,0 +1,1 @@
+"""Experiments that re-run the sources' figures, each drawn beside what the source reports."""

@@ -1,0 +1,4 @@
+"""Which queries are really one: signatures, containment, groups, predicate indexes.
+
+Pure. Imports `plan` only.
+"""

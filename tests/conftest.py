@@ -1,0 +1,18 @@
+"""Set-up for all tests: the interpreter of Spark's workers, and hypothesis profiles."""
+
+import os
+import sys
+
+from hypothesis import settings
+
+# Spark starts its workers by name: without this they may run another Python than the tests.
+os.environ["PYSPARK_PYTHON"] = sys.executable
+os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+# Another Spark on this machine must not be picked up instead of the locked one.
+os.environ.pop("SPARK_HOME", None)
+os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+
+# Derandomised, so that a red run is red again; no deadline, because Spark's first job is slow.
+settings.register_profile("dev", derandomize=True, deadline=None, max_examples=25)
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
