@@ -1,0 +1,108 @@
+"""What is registered: streams, relations, views and queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from thalweg.plan.types import BIGINT, DATE, INTEGER, TIMESTAMP, SqlType
+
+if TYPE_CHECKING:
+    from thalweg.plan.nodes import Node
+
+MICROSECONDS_PER_MILLISECOND = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    name: str
+    type: SqlType
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.type}"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamDef:
+    """A base stream, or a base relation fed by a changelog whose column `op` is + or -.
+
+    `fields` are the tuple's columns. The timestamp may be one of them or not; `op` never is.
+    An instant is the timestamp counted in units of the resolution: an integer timestamp as it
+    stands, a DATE or TIMESTAMP as ⌊microseconds since the epoch / resolution_us⌋.
+    """
+
+    name: str
+    fields: tuple[Field, ...]
+    timestamp: str
+    timestamp_type: SqlType = TIMESTAMP
+    is_relation: bool = False
+    resolution_us: int = MICROSECONDS_PER_MILLISECOND
+    lateness: int = 0  # in instants
+    idle_ms: int | None = None
+    source: str | None = None
+    options: tuple[tuple[str, str], ...] = ()  # what OPTIONS (…) said, names in lower case
+
+    def __post_init__(self) -> None:
+        names = [f.name.lower() for f in self.fields]
+        if len(set(names)) != len(names):
+            raise ValueError(f"{self.name} has two columns of one name")
+        if self.timestamp_type not in (BIGINT, INTEGER, DATE, TIMESTAMP):
+            raise ValueError(
+                f"{self.name} is stamped by {self.timestamp_type}; "
+                "a timestamp is INTEGER, BIGINT, DATE or TIMESTAMP"
+            )
+        if self.resolution_us < 1 or self.lateness < 0:
+            raise ValueError(f"{self.name}: resolution is positive, lateness not negative")
+
+    @property
+    def timestamp_index(self) -> int | None:
+        """The timestamp's place among the fields; None if it only stamps the tuple."""
+        names = [f.name.lower() for f in self.fields]
+        name = self.timestamp.lower()
+        return names.index(name) if name in names else None
+
+
+@dataclass(frozen=True, slots=True)
+class ViewDef:
+    name: str
+    plan: Node
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDef:
+    """A standing query; `from_now` sets its horizon to the instant of its submission."""
+
+    name: str
+    plan: Node
+    text: str = ""
+    from_now: bool = False
+
+
+Definition = StreamDef | ViewDef | QueryDef
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Definitions by lower-cased name; streams, views and queries share one name space."""
+
+    definitions: Mapping[str, Definition] = field(default_factory=dict, hash=False)
+
+    def find(self, name: str) -> Definition | None:
+        return self.definitions.get(name.lower())
+
+    def with_definition(self, definition: Definition) -> Catalog:
+        return Catalog({**self.definitions, definition.name.lower(): definition})
+
+    def without(self, name: str) -> Catalog:
+        return Catalog({k: v for k, v in self.definitions.items() if k != name.lower()})
+
+    def streams(self) -> tuple[StreamDef, ...]:
+        return tuple(d for d in self.definitions.values() if isinstance(d, StreamDef))
+
+    def views(self) -> tuple[ViewDef, ...]:
+        return tuple(d for d in self.definitions.values() if isinstance(d, ViewDef))
+
+    def queries(self) -> tuple[QueryDef, ...]:
+        return tuple(d for d in self.definitions.values() if isinstance(d, QueryDef))
