@@ -6,7 +6,11 @@ and a test holds that none is missing. Rules that every implementation keeps:
 - `strict` functions give NULL as soon as one argument is NULL;
 - a result that its type can't hold (overflow, 1/0, sqrt(-1), a DOUBLE that is not finite) is NULL;
 - integer division and `%` truncate towards zero; -0.0 does not exist (it is 0.0);
+- rounding is to the nearest, half away from zero; a DOUBLE's decimal value is the shortest that
+  reads back as it;
 - text is compared by code point; `substring` and `position` count from 1.
+
+`docs/values.md` has the value of each function, cast and aggregate.
 """
 
 from __future__ import annotations
