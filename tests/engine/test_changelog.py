@@ -33,8 +33,8 @@ def test_order_is_instant_then_minus_then_row_with_null_first():
 
 
 def test_rows_compare_column_by_column():
-    rows = [(None, 9), (1, None), (1, "a"), (1, "b"), (2, None)]
-    assert sorted(rows[::-1], key=row_key) == rows
+    rows = [(2, None), (1, "b"), (None, 9), (1, "a"), (1, None)]
+    assert sorted(rows, key=row_key) == [(None, 9), (1, None), (1, "a"), (1, "b"), (2, None)]
 
 
 def test_net_drops_what_stayed():
