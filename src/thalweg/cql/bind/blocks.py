@@ -1,0 +1,147 @@
+"""One SELECT block: FROM, WHERE, GROUP BY, HAVING and the select list, up to the projection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from thalweg.cql import syntax
+from thalweg.cql.bind.context import Context
+from thalweg.cql.bind.correlation import is_correlated, key_and_rest
+from thalweg.cql.bind.expressions import ExpressionBinder
+from thalweg.cql.bind.grouping import Aggregates, NotGrouped, over_groups
+from thalweg.cql.bind.marks import Marks, Subquery
+from thalweg.cql.bind.names import Output, label
+from thalweg.cql.bind.outputs import bind_outputs
+from thalweg.cql.bind.scope import Scope
+from thalweg.cql.bind.sources import BindQuery, bind_sources
+from thalweg.cql.errors import Mistake
+from thalweg.plan.expr import Col, Expr, Lit, columns_of, conjunction, conjuncts
+from thalweg.plan.nodes import Aggregate, Filter, Node, Project
+
+
+def bind_block(select: syntax.Select, context: Context, bind_query: BindQuery) -> Subquery:
+    """The block's rows, its result columns over them, and conditions on the enclosing block."""
+    node, sources = bind_sources(select.sources, context, bind_query)
+    scope = Scope(sources, context.outer)
+    correlation: tuple[Expr, ...] = ()
+    if select.where is not None:
+        node, correlation = _where(select.where, node, scope, context, bind_query)
+    aliases = {
+        item.alias.text.lower(): item.expr
+        for item in select.items
+        if isinstance(item, syntax.SelectItem) and item.alias is not None
+    }
+    keys = _keys(select.group_by, scope, context, aliases)
+    aggregates = Aggregates(len(node.schema))
+    binder = ExpressionBinder(scope, context, "SELECT", aggregates=aggregates)
+    outputs = bind_outputs(select, keys, binder)
+    having = None
+    if select.having is not None:
+        binder = binder.for_clause("HAVING", aliases)
+        having = binder.condition(select.having, "HAVING")
+    if not (keys or aggregates.calls or having is not None):
+        return Subquery(node, outputs, correlation)
+    if not (keys or aggregates.calls):
+        assert select.having is not None
+        raise Mistake("HAVING needs GROUP BY or an aggregate", select.having.span)
+    groups = _Groups(node, keys, aggregates, binder)
+    return groups.block(outputs, having, correlation, select)
+
+
+def _where(
+    where: syntax.Expr, node: Node, scope: Scope, context: Context, bind_query: BindQuery
+) -> tuple[Node, tuple[Expr, ...]]:
+    """The rows that pass, and the conditions that must wait for the enclosing block."""
+
+    def bind_subquery(query: syntax.Query) -> Subquery:
+        if isinstance(query, syntax.Select):
+            return bind_block(query, context.below(scope, True), bind_query)
+        bound = bind_query(query, context.below(scope, False))
+        return Subquery.of_node(bound, query.span)
+
+    width = len(node.schema)
+    marks = Marks(node, bind_subquery)
+    binder = ExpressionBinder(scope, context, "WHERE", answer=marks.answer)
+    parts = conjuncts(binder.condition(where, "WHERE"))
+    correlated = tuple(p for p in parts if is_correlated(p))
+    local = tuple(p for p in parts if not is_correlated(p))
+    node = Filter(marks.node, conjunction(local)) if local else marks.node
+    if len(node.schema) > width and not _uses_marks(correlated, width, len(node.schema)):
+        kept = tuple(Col(i, f.type, f.name) for i, f in enumerate(node.schema[:width]))
+        node = Project(node, kept, tuple(c.name for c in kept))
+    return node, correlated
+
+
+def _uses_marks(exprs: tuple[Expr, ...], width: int, marked_width: int) -> bool:
+    return any(width <= i < marked_width for e in exprs for i in columns_of(e))
+
+
+def _keys(
+    group_by: tuple[syntax.Expr, ...],
+    scope: Scope,
+    context: Context,
+    aliases: dict[str, syntax.Expr],
+) -> list[Output]:
+    binder = ExpressionBinder(scope, context, "GROUP BY", aliases=aliases)
+    keys = []
+    for expr in group_by:
+        bound = binder.bind(expr)
+        if isinstance(bound, Lit):
+            hint = "positions are not counted; write the column or expression itself"
+            raise Mistake("GROUP BY takes a column or expression", expr.span, hint)
+        if isinstance(bound, Col):
+            qualifier = scope.qualifier_of(bound.index)
+            keys.append(Output(bound, bound.name, expr.span, qualifier))
+        else:
+            keys.append(Output(bound, label(context.text, expr.span), expr.span))
+    return keys
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """A grouped block while its clauses are moved from the input's rows to the groups' rows."""
+
+    node: Node
+    keys: list[Output]
+    aggregates: Aggregates
+    binder: ExpressionBinder
+
+    def block(
+        self,
+        outputs: list[Output],
+        having: Expr | None,
+        correlation: tuple[Expr, ...],
+        select: syntax.Select,
+    ) -> Subquery:
+        if correlation and not self.keys:
+            assert select.where is not None
+            # Without GROUP BY there is a row even where nothing matches; a group has none.
+            hint = "group the sub-query by the column that is compared with the enclosing query"
+            message = "a correlated sub-query with an aggregate needs GROUP BY"
+            raise Mistake(message, select.where.span, hint)
+        keys = {k.expr: k.name for k in self.keys}
+        compared = []
+        for condition in correlation:
+            assert select.where is not None
+            key, rest = key_and_rest(condition, select.where.span)
+            keys.setdefault(key, key.name if isinstance(key, Col) else "key")
+            compared.append((key, rest))
+        places = {key: place for place, key in enumerate(keys)}
+        calls = self.aggregates.calls
+        names = (*keys.values(), *(label(self.binder.context.text, s) for s in calls.values()))
+        node: Node = Aggregate(self.node, tuple(keys), tuple(calls), names)
+        moved = [replace(o, expr=self._move(o.expr, places)) for o in outputs]
+        if having is not None:
+            node = Filter(node, self._move(having, places))
+        waiting = tuple(rest(Col(places[key], key.type, keys[key])) for key, rest in compared)
+        return Subquery(node, moved, waiting)
+
+    def _move(self, expr: Expr, places: dict[Expr, int]) -> Expr:
+        try:
+            return over_groups(expr, places, len(self.node.schema))
+        except NotGrouped as problem:
+            column = problem.column
+            span = next(s for index, s in self.binder.uses if index == column.index)
+            hint = f"add it to GROUP BY, or take MIN({column.name}) or another aggregate of it"
+            message = f'column "{column.name}" is neither grouped nor inside an aggregate'
+            raise Mistake(message, span, hint) from None

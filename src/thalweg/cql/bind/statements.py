@@ -1,0 +1,117 @@
+"""Statements: what each one adds to or takes from the catalog."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from thalweg.cql import syntax
+from thalweg.cql.bind.context import Context
+from thalweg.cql.bind.dependencies import dependents
+from thalweg.cql.bind.queries import Bound, bind_query, renamed
+from thalweg.cql.bind.streams import bind_stream
+from thalweg.cql.errors import Diagnostic, Mistake
+from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef, ViewDef
+from thalweg.plan.types import INTERVAL, NULL
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A definition that was created, or dropped."""
+
+    definition: Definition
+    dropped: bool = False
+    warnings: tuple[Diagnostic, ...] = ()
+
+
+def change_of(
+    statement: syntax.Statement, catalog: Catalog, text: str, default_name: str
+) -> Change:
+    """Raises Mistake. `default_name` is for a bare query."""
+    match statement:
+        case syntax.CreateStream():
+            _check_new(statement.name, catalog)
+            return Change(bind_stream(statement))
+        case syntax.CreateView():
+            return _view(statement, catalog, text)
+        case syntax.CreateQuery():
+            return _query(statement, catalog, text, default_name)
+        case syntax.Drop():
+            return _drop(statement, catalog)
+
+
+def kind_of(definition: Definition) -> str:
+    match definition:
+        case StreamDef():
+            return "relation" if definition.is_relation else "stream"
+        case ViewDef():
+            return "view"
+        case QueryDef():
+            return "query"
+
+
+def _check_new(name: syntax.Name, catalog: Catalog) -> None:
+    there = catalog.find(name.text)
+    if there is not None:
+        raise Mistake(f'there already is a {kind_of(there)} "{there.name}"', name.span)
+
+
+def _view(statement: syntax.CreateView, catalog: Catalog, text: str) -> Change:
+    _check_new(statement.name, catalog)
+    context = Context(catalog, text, defining=statement.name.text)
+    bound = bind_query(statement.query, context)
+    _check_typed(bound)
+    plan = renamed(bound.node, statement.columns) if statement.columns else bound.node
+    view = ViewDef(statement.name.text, plan, _source(statement, text))
+    return Change(view, warnings=_warnings(context, text))
+
+
+def _query(statement: syntax.CreateQuery, catalog: Catalog, text: str, default_name: str) -> Change:
+    if statement.name is not None:
+        _check_new(statement.name, catalog)
+    name = statement.name.text if statement.name is not None else default_name
+    context = Context(catalog, text, defining=name)
+    bound = bind_query(statement.query, context)
+    _check_typed(bound)
+    _check_printable(bound)
+    query = QueryDef(name, bound.node, _source(statement, text), statement.from_now)
+    return Change(query, warnings=_warnings(context, text))
+
+
+def _source(statement: syntax.Statement, text: str) -> str:
+    return text[statement.span[0] : statement.span[1]]
+
+
+def _warnings(context: Context, text: str) -> tuple[Diagnostic, ...]:
+    return tuple(w.diagnostic(text, "warning") for w in context.findings.warnings)
+
+
+def _check_typed(bound: Bound) -> None:
+    for f, span in zip(bound.node.schema, bound.spans, strict=True):
+        if f.type == NULL:
+            hint = "say which with CAST(NULL AS …)"
+            raise Mistake(f'column "{f.name}" is NULL without a type', span, hint)
+
+
+def _check_printable(bound: Bound) -> None:
+    for f, span in zip(bound.node.schema, bound.spans, strict=True):
+        if f.type == INTERVAL:
+            hint = "print EXTRACT(SECOND FROM …) of it"
+            raise Mistake(f'column "{f.name}" is an INTERVAL, which has no output form', span, hint)
+
+
+def _drop(statement: syntax.Drop, catalog: Catalog) -> Change:
+    name = statement.name
+    there = catalog.find(name.text)
+    wanted = statement.kind.lower()
+    if there is None:
+        raise Mistake(f'there is no {wanted} "{name.text}"', name.span, unknown=name.text)
+    if kind_of(there) != wanted:
+        hint = f"DROP {kind_of(there).upper()} {there.name}"
+        raise Mistake(f'"{there.name}" is a {kind_of(there)}', name.span, hint)
+    users = dependents(there, catalog)
+    if users:
+        what = ", ".join(f"{kind_of(u)} {u.name}" for u in users[:5])
+        more = f" and {len(users) - 5} more" if len(users) > 5 else ""
+        message = f'"{there.name}" is still used by {what}{more}'
+        raise Mistake(message, name.span, "drop those first")
+    return Change(there, dropped=True)

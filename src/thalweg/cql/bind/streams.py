@@ -1,0 +1,87 @@
+"""CREATE STREAM and CREATE RELATION."""
+
+from __future__ import annotations
+
+from thalweg.cql.bind.windows import instants
+from thalweg.cql.errors import Mistake
+from thalweg.cql.syntax import CreateStream, Duration
+from thalweg.cql.units import microseconds
+from thalweg.plan.catalog import MICROSECONDS_PER_MILLISECOND, Field, StreamDef
+from thalweg.plan.types import BIGINT, DATE, INTEGER, TIMESTAMP, SqlType
+
+OPERATION_COLUMN = "op"
+
+
+def bind_stream(statement: CreateStream) -> StreamDef:
+    seen: set[str] = set()
+    for column in statement.columns:
+        key = column.name.text.lower()
+        if key in seen:
+            raise Mistake(f'two columns are named "{column.name.text}"', column.name.span)
+        if statement.is_relation and key == OPERATION_COLUMN:
+            hint = "leave it out: it says + or - and is never part of the row"
+            raise Mistake("op is the changelog's own column", column.name.span, hint)
+        seen.add(key)
+    resolution_us = _resolution(statement.resolution)
+    options: dict[str, str] = {}
+    for option, value in statement.options:
+        if option.text.lower() in options:
+            raise Mistake(f'option "{option.text}" is given twice', option.span)
+        options[option.text.lower()] = value
+    return StreamDef(
+        name=statement.name.text,
+        fields=tuple(Field(c.name.text, c.type) for c in statement.columns),
+        timestamp=statement.timestamp.text,
+        timestamp_type=_timestamp_type(statement),
+        is_relation=statement.is_relation,
+        resolution_us=resolution_us,
+        lateness=_lateness(statement.lateness, resolution_us),
+        idle_ms=_idle_ms(statement.idle),
+        source=statement.source,
+        options=tuple(options.items()),
+    )
+
+
+def _timestamp_type(statement: CreateStream) -> SqlType:
+    """The listed column's type, or what TIMESTAMP BY says; BIGINT if neither does."""
+    name = statement.timestamp
+    explicit = statement.timestamp_type
+    listed = {c.name.text.lower(): c.type for c in statement.columns}.get(name.text.lower())
+    if listed is not None and explicit is not None and explicit != listed:
+        raise Mistake(f"{name.text} is {listed} in the column list", name.span)
+    found = listed or explicit or BIGINT
+    if found not in (BIGINT, INTEGER, DATE, TIMESTAMP):
+        hint = "a timestamp is INTEGER, BIGINT, DATE or TIMESTAMP"
+        raise Mistake(f"{name.text} is {found}, which can't stamp tuples", name.span, hint)
+    return found
+
+
+def _resolution(duration: Duration | None) -> int:
+    if duration is None:
+        return MICROSECONDS_PER_MILLISECOND
+    if duration.unit is None:
+        raise Mistake("RESOLUTION needs a unit of time", duration.span, "RESOLUTION 1 SECOND")
+    length = microseconds(duration)
+    if length < 1:
+        raise Mistake("RESOLUTION is a positive length of time", duration.span)
+    return length
+
+
+def _lateness(duration: Duration | None, resolution_us: int) -> int:
+    if duration is None:
+        return 0
+    length = instants(duration, resolution_us)
+    if length < 0:
+        raise Mistake("LATENESS can't be negative", duration.span)
+    return length
+
+
+def _idle_ms(duration: Duration | None) -> int | None:
+    if duration is None:
+        return None
+    if duration.unit is None:
+        raise Mistake("IDLE needs a unit of time", duration.span, "IDLE 30 SECONDS")
+    length, rest = divmod(microseconds(duration), MICROSECONDS_PER_MILLISECOND)
+    if length < 1 or rest:
+        raise Mistake("IDLE is a positive number of milliseconds", duration.span)
+    return length

@@ -1,0 +1,78 @@
+"""Windows: lengths in instants of the stream that they stand on."""
+
+from __future__ import annotations
+
+from thalweg.cql import syntax
+from thalweg.cql.errors import Mistake, Span, did_you_mean
+from thalweg.cql.syntax import ColumnRef, Duration
+from thalweg.cql.units import in_words, microseconds
+from thalweg.plan.nodes import Node, Schema, base_streams
+from thalweg.plan.windows import FOREVER, RowsWindow, TimeWindow, WindowSpec
+
+
+def window_spec(
+    window: syntax.Window, stream: Node, resolution_us: int, names: tuple[str | None, ...]
+) -> WindowSpec:
+    """`names` are what the stream may be called inside Partition By."""
+    if isinstance(window, syntax.RowsWindow):
+        keys = tuple(_key(k, stream.schema, names) for k in window.partition_by)
+        slide = 1 if window.slide is None else _rows(window.slide, "a Rows window slides by")
+        return RowsWindow(_rows(window.count, "a Rows window holds"), slide, keys)
+    counts = _counts_instants(stream)
+    length = None
+    if window.length is not None:
+        length = instants(window.length, resolution_us, counts)
+        if length < 0:
+            raise Mistake("a window's length can't be negative", window.length.span)
+    slide = 1 if window.slide is None else instants(window.slide, resolution_us, counts)
+    if slide < 1:
+        assert window.slide is not None
+        raise Mistake("a window slides by at least one instant", window.slide.span)
+    return TimeWindow(length, slide)
+
+
+def instants(duration: Duration, resolution_us: int, counts_instants: bool = True) -> int:
+    """A length in units of the resolution; without a unit it is that already."""
+    if duration.unit is None:
+        if duration.amount == 0:
+            return 0
+        if not counts_instants:
+            hint = "only streams stamped by integers can be counted without a unit"
+            raise Mistake("this length needs a unit of time", duration.span, hint)
+        length, rest = int(duration.amount), duration.amount % 1
+    else:
+        length, rest = divmod(microseconds(duration), resolution_us)  # type: ignore[assignment]
+    if rest:
+        message = f"this is not a whole number of RESOLUTION units of {in_words(resolution_us)}"
+        raise Mistake(message, duration.span)
+    return _bounded(length, duration.span)
+
+
+def _counts_instants(stream: Node) -> bool:
+    return all(s.timestamp_type.is_integer for s in base_streams(stream))
+
+
+def _rows(count: Duration, what: str) -> int:
+    if count.unit is not None:
+        raise Mistake("rows are counted without a unit", count.unit_span)
+    if count.amount < 1 or count.amount % 1:
+        raise Mistake(f"{what} a whole number of rows, at least one", count.span)
+    return _bounded(int(count.amount), count.span)
+
+
+def _bounded(length: int, span: Span) -> int:
+    # Far below FOREVER, so that timestamp + length stays a 64-bit number.
+    if abs(length) > FOREVER >> 2:
+        raise Mistake("this is too long; write [Unbounded]", span)
+    return length
+
+
+def _key(ref: ColumnRef, schema: Schema, names: tuple[str | None, ...]) -> int:
+    known = {n.lower() for n in names if n is not None}
+    if ref.qualifier is not None and ref.qualifier.lower() not in known:
+        raise Mistake(f'Partition By can\'t use columns of "{ref.qualifier}"', ref.span)
+    for index, f in enumerate(schema):
+        if f.name.lower() == ref.name.lower():
+            return index
+    hint = did_you_mean(ref.name, (f.name for f in schema))
+    raise Mistake(f'there is no column "{ref.name}" to partition by', ref.span, hint)

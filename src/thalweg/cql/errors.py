@@ -1,0 +1,88 @@
+"""What goes wrong in a text, and how it is shown: place, source line, caret, suggestion."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+Span = tuple[int, int]  # offsets into the text, end not included
+
+DEFAULT_NAME = "<cql>"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One error or warning; line and column count from 1."""
+
+    message: str
+    line: int
+    column: int
+    length: int = 1
+    hint: str | None = None
+    severity: str = "error"
+
+    def render(self, text: str, name: str = DEFAULT_NAME) -> str:
+        head = f"{name}:{self.line}:{self.column}: {self.severity}: {self.message}"
+        lines = text.split("\n")
+        shown = [head]
+        if self.line <= len(lines):
+            source = lines[self.line - 1].rstrip("\r")
+            # Tabs stay tabs before the caret, so that it lines up however wide they are shown.
+            indent = "".join("\t" if c == "\t" else " " for c in source[: self.column - 1])
+            room = max(1, len(source) - self.column + 1)
+            shown += [f"  {source}", f"  {indent}{'^' * max(1, min(self.length, room))}"]
+        if self.hint is not None:
+            shown.append(f"help: {self.hint}")
+        return "\n".join(shown)
+
+
+class CqlError(Exception):
+    """A text that can't be taken. Nothing of it has been registered."""
+
+    def __init__(
+        self, diagnostics: Iterable[Diagnostic], text: str = "", name: str = DEFAULT_NAME
+    ) -> None:
+        self.diagnostics = tuple(diagnostics)
+        self.text = text
+        self.name = name
+        super().__init__(*(d.message for d in self.diagnostics))
+
+    def render(self, text: str | None = None, name: str | None = None) -> str:
+        source = self.text if text is None else text
+        label = self.name if name is None else name
+        return "\n\n".join(d.render(source, label) for d in self.diagnostics)
+
+    def __str__(self) -> str:
+        return self.render()
+
+
+class Mistake(Exception):
+    """An error on its way to a CqlError: it knows offsets, not yet lines."""
+
+    def __init__(
+        self, message: str, span: Span, hint: str | None = None, *, unknown: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.hint = hint
+        self.unknown = unknown  # the name that was not found, if that is the error
+
+    def diagnostic(self, text: str, severity: str = "error") -> Diagnostic:
+        start, end = self.span
+        line = text.count("\n", 0, start) + 1
+        column = start - (text.rfind("\n", 0, start) + 1) + 1
+        return Diagnostic(self.message, line, column, max(1, end - start), self.hint, severity)
+
+
+def closest(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate that was probably meant, if one is close."""
+    by_key = {c.lower(): c for c in candidates}
+    found = difflib.get_close_matches(name.lower(), by_key, n=1, cutoff=0.6)
+    return by_key[found[0]] if found else None
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
+    found = closest(name, candidates)
+    return f'did you mean "{found}"?' if found is not None else None

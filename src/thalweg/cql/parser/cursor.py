@@ -1,0 +1,123 @@
+"""A place in the list of tokens, and the small moves that the grammar is made of."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from thalweg.cql.errors import Mistake, Span
+from thalweg.cql.lexer import RESERVED, Kind, Token
+from thalweg.cql.syntax import Duration, Name
+from thalweg.cql.units import parse_amount
+
+# Deeper texts would meet Python's own limit in some walk over the tree; nobody writes them by hand.
+MAX_DEPTH = 40
+MAX_CHAIN = 200
+
+
+class Cursor:
+    def __init__(self, tokens: list[Token]) -> None:
+        self._tokens = tokens
+        self._at = 0
+        self._depth = 0
+        self.token = tokens[0]
+
+    def advance(self) -> Token:
+        token = self.token
+        if token.kind is not Kind.END:
+            self._at += 1
+            self.token = self._tokens[self._at]
+        return token
+
+    def peek(self, ahead: int = 1) -> Token:
+        return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
+
+    @property
+    def previous(self) -> Token:
+        return self._tokens[max(self._at - 1, 0)]
+
+    def since(self, start: int) -> Span:
+        """From an offset to the end of the last token taken."""
+        return start, max(start, self.previous.end)
+
+    def at(self, *keys: str) -> bool:
+        """Whether the next tokens are these."""
+        if self.token.key != keys[0]:
+            return False
+        return all(self.peek(i).key == key for i, key in enumerate(keys[1:], 1))
+
+    def accept(self, *keys: str) -> bool:
+        if not self.at(*keys):
+            return False
+        for _ in keys:
+            self.advance()
+        return True
+
+    def expect(self, key: str, where: str = "") -> Token:
+        if self.token.key != key:
+            raise self.unexpected(f'"{key}"' if not key.isalpha() else key, where)
+        return self.advance()
+
+    def unexpected(self, wanted: str, where: str = "", hint: str | None = None) -> Mistake:
+        context = f" {where}" if where else ""
+        message = f"expected {wanted}{context}, found {self.token.described}"
+        return Mistake(message, self.token.span, hint)
+
+    def is_name(self) -> bool:
+        kind = self.token.kind
+        return kind is Kind.QUOTED or (kind is Kind.WORD and self.token.key not in RESERVED)
+
+    def name(self, what: str) -> Name:
+        token = self.token
+        if not self.is_name():
+            hint = None
+            if token.key in RESERVED:
+                hint = f'{token.key} is a reserved word; write "{token.text}" in double quotes'
+            raise self.unexpected(what, hint=hint)
+        self.advance()
+        return Name(token.value if token.kind is Kind.QUOTED else token.text, token.span)
+
+    def names(self, what: str) -> tuple[Name, ...]:
+        """`(a, b, …)`"""
+        self.expect("(")
+        found = [self.name(what)]
+        while self.accept(","):
+            found.append(self.name(what))
+        self.expect(")")
+        return tuple(found)
+
+    def string(self, what: str) -> str:
+        if self.token.kind is not Kind.STRING:
+            raise self.unexpected(what)
+        return self.advance().value
+
+    def number(self, what: str) -> Decimal:
+        """A number with an optional minus; whether it makes sense is the binder's affair."""
+        start = self.token.start
+        minus = "-" if self.accept("-") else ""
+        if self.token.kind is not Kind.NUMBER:
+            raise self.unexpected(what)
+        digits = self.advance().text
+        return parse_amount(minus + digits, self.since(start))
+
+    def duration(self, what: str) -> Duration:
+        """`n unit`, or `n` alone."""
+        start = self.token.start
+        amount = self.number(what)
+        unit = self.token
+        if unit.kind is Kind.WORD and unit.key not in RESERVED and unit.key != "SLIDE":
+            self.advance()
+            return Duration(amount, unit.text, self.since(start), unit.span)
+        return Duration(amount, None, self.since(start), self.since(start))
+
+    def enter(self) -> None:
+        """One level deeper; `leave` on the way out."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise Mistake(f"nested more than {MAX_DEPTH} levels deep", self.token.span)
+
+    def leave(self) -> None:
+        self._depth -= 1
+
+    def check_chain(self, length: int) -> None:
+        if length > MAX_CHAIN:
+            raise Mistake(f"more than {MAX_CHAIN} operators in one chain", self.token.span)

@@ -1,0 +1,141 @@
+"""The FROM clause: streams with windows and aliases, sub-queries, joins."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from decimal import Decimal
+
+from thalweg.cql.errors import Mistake
+from thalweg.cql.parser.primaries import PrimaryParser
+from thalweg.cql.syntax import (
+    ColumnRef,
+    Duration,
+    FromItem,
+    JoinRef,
+    Name,
+    RangeWindow,
+    RowsWindow,
+    SubqueryRef,
+    TableRef,
+    Window,
+)
+
+_REFUSED_JOINS = {
+    "RIGHT": "swap the two sides and write LEFT JOIN",
+    "FULL": "write LEFT JOIN, or the UNION of two",
+    "NATURAL": "write JOIN … ON with the columns",
+}
+
+
+class SourceParser(PrimaryParser):
+    @abstractmethod
+    def alias(self) -> Name | None: ...
+
+    def sources(self) -> tuple[FromItem, ...]:
+        items = [self._joined()]
+        while self.accept(","):
+            items.append(self._joined())
+        return tuple(items)
+
+    def _joined(self) -> FromItem:
+        start = self.token.start
+        left = self._source()
+        chain = 0
+        while True:
+            self.check_chain(chain := chain + 1)
+            if self.accept("CROSS"):
+                self.expect("JOIN", "after CROSS")
+                left = JoinRef(left, self._source(), None, span=self.since(start))
+            elif self.at("LEFT"):
+                self.advance()
+                self.accept("OUTER")
+                self.expect("JOIN", "after LEFT")
+                left = self._on(left, start, is_left=True)
+            elif self.at("JOIN") or self.at("INNER"):
+                self.accept("INNER")
+                self.expect("JOIN", "after INNER")
+                left = self._on(left, start, is_left=False)
+            else:
+                self._refuse_join()
+                return left
+
+    def _on(self, left: FromItem, start: int, is_left: bool) -> JoinRef:
+        right = self._source()
+        if self.at("USING"):
+            advice = "write ON with the equality of the columns"
+            raise Mistake("JOIN … USING is not part of the language", self.token.span, advice)
+        if not self.accept("ON"):
+            hint = None if is_left else "write CROSS JOIN for a join without a condition"
+            raise self.unexpected("ON", "after JOIN", hint)
+        return JoinRef(left, right, self.expression(), is_left, self.since(start))
+
+    def _refuse_join(self) -> None:
+        hint = _REFUSED_JOINS.get(self.token.key)
+        if hint is not None:
+            message = f"{self.token.key} JOIN is not part of the language"
+            raise Mistake(message, self.token.span, hint)
+
+    def _source(self) -> FromItem:
+        start = self.token.start
+        if not self.at("("):
+            name = self.name("a stream, relation or view")
+            window = self._window() if self.at("[") else None
+            alias = self._alias()
+            return TableRef(name, window, alias, self.since(start))
+        if not self.at_query():
+            self.expect("(")
+            self.enter()
+            item = self._joined()
+            self.leave()
+            self.expect(")")
+            return item
+        self.expect("(")
+        query = self.query()
+        self.expect(")", "to close the sub-query")
+        window = self._window() if self.at("[") else None
+        alias = self._alias()
+        return SubqueryRef(query, window, alias, self.since(start))
+
+    def _alias(self) -> Name | None:
+        found = self.alias()
+        if found is not None and self.at("["):
+            hint = f"write the stream, its window, then the alias: S [Range 5 min] {found.text}"
+            raise Mistake("a window stands before the alias", self.token.span, hint)
+        return found
+
+    # --- windows --------------------------------------------------------------------------------
+
+    def _window(self) -> Window:
+        start = self.expect("[").start
+        if self.at("ROWS") or self.at("PARTITION"):
+            return self._rows(start)
+        length = self._length()
+        slide = self.duration("a slide") if self.accept("SLIDE") else None
+        self.expect("]", "to close the window")
+        return RangeWindow(length, slide, self.since(start))
+
+    def _length(self) -> Duration | None:
+        token = self.token
+        if self.accept("NOW"):
+            return Duration(Decimal(0), None, token.span, token.span)
+        if self.accept("UNBOUNDED"):
+            return None
+        if not self.accept("RANGE"):
+            wanted = "Now, Range, Unbounded, Rows or Partition By"
+            raise self.unexpected(wanted, hint="[Range 5 minutes], [Rows 10]")
+        return None if self.accept("UNBOUNDED") else self.duration("a length such as 5 minutes")
+
+    def _rows(self, start: int) -> RowsWindow:
+        keys = self._partition_keys() if self.accept("PARTITION") else ()
+        self.expect("ROWS")
+        count = self.duration("a number of rows")
+        slide = self.duration("a number of rows") if self.accept("SLIDE") else None
+        self.expect("]", "to close the window")
+        return RowsWindow(count, slide, keys, self.since(start))
+
+    def _partition_keys(self) -> tuple[ColumnRef, ...]:
+        self.expect("BY", "after PARTITION")
+        keys = [self.column()]
+        while self.accept(","):
+            keys.append(self.column())
+        return tuple(keys)

@@ -1,0 +1,156 @@
+"""Statements: CREATE STREAM, RELATION, VIEW and QUERY, DROP, and bare queries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg.cql.errors import Mistake
+from thalweg.cql.lexer import Kind
+from thalweg.cql.parser.queries import QueryParser
+from thalweg.cql.parser.types import is_type, parse_type
+from thalweg.cql.syntax import (
+    ColumnDef,
+    CreateQuery,
+    CreateStream,
+    CreateView,
+    Drop,
+    Name,
+    Statement,
+)
+
+DEFINABLE = ("STREAM", "RELATION", "VIEW", "QUERY")
+_WANTED = "STREAM, RELATION, VIEW or QUERY"
+
+
+class StatementParser(QueryParser):
+    def skip_semicolons(self) -> bool:
+        """To the next statement; False at the end of the text."""
+        while self.accept(";"):
+            pass
+        return self.token.kind is not Kind.END
+
+    def skip_statement(self) -> None:
+        """After an error: on to the next semicolon, so that later statements are checked too."""
+        self._depth = 0
+        while self.token.kind is not Kind.END and not self.at(";"):
+            self.advance()
+
+    def statement(self) -> Statement:
+        found = self._statement()
+        if self.token.kind is not Kind.END and not self.at(";"):
+            raise self.unexpected('";"', "after the statement")
+        return found
+
+    def _statement(self) -> Statement:
+        start = self.token.start
+        if self.at_query():
+            query = self.query()
+            return CreateQuery(None, query, span=self.since(start))
+        if self.accept("DROP"):
+            kind = self._kind("DROP")
+            return Drop(kind, self.name("a name"), self.since(start))
+        if not self.accept("CREATE"):
+            raise self.unexpected("CREATE, DROP or a query")
+        kind = self._kind("CREATE")
+        if kind == "VIEW":
+            return self._view(start)
+        if kind == "QUERY":
+            return self._query_definition(start)
+        return self._stream(start, is_relation=kind == "RELATION")
+
+    def _kind(self, verb: str) -> str:
+        if self.token.key not in DEFINABLE:
+            raise self.unexpected(_WANTED, f"after {verb}")
+        return self.advance().key
+
+    def _view(self, start: int) -> CreateView:
+        name = self.name("a name for the view")
+        columns = self.names("a column name") if self.at("(") else ()
+        self.expect("AS", "after the view's name")
+        query = self.query()
+        return CreateView(name, columns, query, self.since(start))
+
+    def _query_definition(self, start: int) -> CreateQuery:
+        name = self.name("a name for the query")
+        from_now = self.accept("FROM")
+        if from_now:
+            self.expect("NOW", "after FROM")
+        self.expect("AS", "before the query's text")
+        query = self.query()
+        return CreateQuery(name, query, from_now, self.since(start))
+
+    # --- CREATE STREAM and CREATE RELATION --------------------------------------------------------
+
+    def _stream(self, start: int, is_relation: bool) -> CreateStream:
+        name = self.name("a name for the relation" if is_relation else "a name for the stream")
+        columns = self._columns()
+        clauses: dict[str, Any] = {}
+        while self.token.kind is Kind.WORD and self.token.key in _CLAUSES:
+            token = self.advance()
+            found = _CLAUSES[token.key](self)
+            if clauses.keys() & found.keys():
+                raise Mistake(f"{token.key} is given twice", token.span)
+            clauses |= found
+        if "timestamp" not in clauses:
+            raise self.unexpected("TIMESTAMP BY", "and the column that stamps each tuple")
+        span = self.since(start)
+        return CreateStream(name, columns, is_relation=is_relation, span=span, **clauses)
+
+    def _columns(self) -> tuple[ColumnDef, ...]:
+        self.expect("(", "and the columns")
+        if self.accept(")"):
+            return ()
+        columns = [self._column_definition()]
+        while self.accept(","):
+            columns.append(self._column_definition())
+        self.expect(")", "after the columns")
+        return tuple(columns)
+
+    def _column_definition(self) -> ColumnDef:
+        name = self.name("a column name")
+        return ColumnDef(name, parse_type(self))
+
+    def timestamp_clause(self) -> dict[str, Any]:
+        self.expect("BY", "after TIMESTAMP")
+        column = self.name("the column that stamps each tuple")
+        explicit = parse_type(self) if is_type(self.token.key) and not self._at_clause() else None
+        return {"timestamp": column, "timestamp_type": explicit}
+
+    def _at_clause(self) -> bool:
+        return self.at("TIMESTAMP", "BY")
+
+    def resolution_clause(self) -> dict[str, Any]:
+        return {"resolution": self.duration("a length such as 1 second")}
+
+    def lateness_clause(self) -> dict[str, Any]:
+        return {"lateness": self.duration("a length such as 10 seconds")}
+
+    def idle_clause(self) -> dict[str, Any]:
+        return {"idle": self.duration("a length such as 30 seconds")}
+
+    def from_clause(self) -> dict[str, Any]:
+        return {"source": self.string("a source in single quotes")}
+
+    def options_clause(self) -> dict[str, Any]:
+        """OPTIONS (key 'value', …) or (key = 'value', …)"""
+        self.expect("(", "after OPTIONS")
+        options = [self._option()]
+        while self.accept(","):
+            options.append(self._option())
+        self.expect(")", "after the options")
+        return {"options": tuple(options)}
+
+    def _option(self) -> tuple[Name, str]:
+        key = self.name("an option's name")
+        self.accept("=")
+        return key, self.string("the option's value in single quotes")
+
+
+_CLAUSES = {
+    "TIMESTAMP": StatementParser.timestamp_clause,
+    "RESOLUTION": StatementParser.resolution_clause,
+    "LATENESS": StatementParser.lateness_clause,
+    "IDLE": StatementParser.idle_clause,
+    "FROM": StatementParser.from_clause,
+    "OPTIONS": StatementParser.options_clause,
+}
