@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
 
 from thalweg.plan.expr import Call, Case, Cast, Expr, Lit
 from thalweg.plan.types import (
@@ -78,7 +80,26 @@ def cast(arg: Expr, target: SqlType) -> Expr:
         return Lit(None, target)
     if not can_cast(arg.type, target):
         raise TypeMismatch(f"{arg.type} can't be used as {target}")
-    return Cast(arg, target)
+    return (_widened(arg, target) if isinstance(arg, Lit) else None) or Cast(arg, target)
+
+
+def _widened(lit: Lit, target: SqlType) -> Lit | None:
+    """A constant in a wider type, so that `price < 300` compares with 300.0 and not with a cast."""
+    value = lit.value
+    if common_type(lit.type, target) != target:
+        return None
+    if target == DOUBLE and isinstance(value, (int, Decimal)):
+        return Lit(float(value), target)
+    if target == BIGINT:
+        return Lit(value, target)
+    if target == TIMESTAMP and isinstance(value, date):
+        return Lit(datetime(value.year, value.month, value.day), target)
+    if target.kind is Kind.DECIMAL and isinstance(value, (int, Decimal)):
+        sign, digits, exponent = Decimal(value).as_tuple()
+        digits += (0,) * (target.scale + int(exponent))
+        if len(digits) <= MAX_DECIMAL_PRECISION:  # else the cast is NULL
+            return Lit(Decimal((sign, digits, -target.scale)), target)
+    return None
 
 
 # --- signatures ---------------------------------------------------------------------------------
@@ -129,11 +150,13 @@ def _comparison(name: str) -> Signature:
     return sign
 
 
-def _merged(name: str, low: int, result: SqlType | None = None) -> Signature:
+def _merged(
+    name: str, low: int, result: SqlType | None = None, high: int | None = None
+) -> Signature:
     """All arguments of one type, which is also the result's unless said otherwise."""
 
     def sign(types: tuple[SqlType, ...]) -> tuple[tuple[SqlType, ...], SqlType]:
-        _arity(name, types, low, None)
+        _arity(name, types, low, high)
         common = _merge(name, types)
         return (common,) * len(types), result or common
 
@@ -266,7 +289,7 @@ FUNCTIONS: dict[str, Function] = {
         Function("in", _merged("in", 2, BOOLEAN), strict=False),
         Function("like", _fixed("like", (VARCHAR, VARCHAR), BOOLEAN)),
         Function("coalesce", _merged("coalesce", 1), strict=False),
-        Function("nullif", _merged("nullif", 2), strict=False),
+        Function("nullif", _merged("nullif", 2, high=2), strict=False),
         Function("greatest", _merged("greatest", 1)),
         Function("least", _merged("least", 1)),
         Function("neg", _same_number("neg")),
