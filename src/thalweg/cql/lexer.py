@@ -57,49 +57,52 @@ _RESERVED_WORDS = (
 )
 RESERVED = frozenset(_RESERVED_WORDS.split())
 
+# White space and comments, then one token: the group's number says which kind. What was skipped
+# is not tried again in other ways (*+), which a stray character behind much of it would need.
 _PATTERN = re.compile(
     r"""
-      (?P<space>   (?: \s+ | --[^\n]* | /\*.*?\*/ )+ )
-    | (?P<word>    [^\W\d]\w* )
-    | (?P<number>  (?: [0-9]+ (?: \.[0-9]* )? | \.[0-9]+ ) (?: [eE][+-]?[0-9]+ )? )
-    | (?P<string>  ' [^']* (?: '' [^']* )* ' )
-    | (?P<quoted>  " (?! " (?! ")) [^"]* (?: "" [^"]* )* " )
-    | (?P<symbol>  <> | <= | >= | != | \|\| | [-+*/%=<>(),.;\[\]{}] )
+    (?: \s++ | --[^\n]*+ | /\*.*?\*/ )*+
+    (?:
+        ( [^\W\d]\w* )
+      | ( (?: [0-9]+ (?: \.[0-9]* )? | \.[0-9]+ ) (?: [eE][+-]?[0-9]+ )? )
+      | ( <> | <= | >= | != | \|\| | [-+*%=<>(),.;\[\]{}] | /(?!\*) )
+      | ( ' [^']* (?: '' [^']* )* ' )
+      | ( " (?! " (?! ")) [^"]* (?: "" [^"]* )* " )
+      | ( \Z )
+    )
     """,
     re.VERBOSE | re.DOTALL,
 )
-
-_KINDS = {
-    "word": Kind.WORD,
-    "number": Kind.NUMBER,
-    "string": Kind.STRING,
-    "quoted": Kind.QUOTED,
-    "symbol": Kind.SYMBOL,
-}
+_SPACE = re.compile(r"(?:\s++|--[^\n]*+|/\*.*?\*/)*+", re.DOTALL)
+_KINDS = (None, Kind.WORD, Kind.NUMBER, Kind.SYMBOL, Kind.STRING, Kind.QUOTED, Kind.END)
+_WORD, _SYMBOL = 1, 3
 
 
 def tokenize(text: str) -> list[Token]:
     """All tokens, then one of kind END. Raises Mistake where no token can start."""
     tokens: list[Token] = []
-    position, size = 0, len(text)
     match = _PATTERN.match
-    while position < size:
+    position = 0
+    while True:
         found = match(text, position)
         if found is None:
             raise _no_token(text, position)
-        end = found.end()
-        group = found.lastgroup
-        if group != "space":
-            assert group is not None
-            piece = found.group()
-            key = piece.upper() if group == "word" else piece if group == "symbol" else ""
-            tokens.append(Token(_KINDS[group], piece, key, position, end))
-        position = end
-    tokens.append(Token(Kind.END, "", "", size, size))
-    return tokens
+        group = found.lastindex
+        assert group is not None
+        kind = _KINDS[group]
+        assert kind is not None
+        piece = found[group]
+        key = piece.upper() if group == _WORD else piece if group == _SYMBOL else ""
+        start, position = found.span(group)
+        tokens.append(Token(kind, piece, key, start, position))
+        if kind is Kind.END:
+            return tokens
 
 
-def _no_token(text: str, at: int) -> Mistake:
+def _no_token(text: str, position: int) -> Mistake:
+    skipped = _SPACE.match(text, position)
+    assert skipped is not None
+    at = skipped.end()
     rest_of_line = (at, len(text) if "\n" not in text[at:] else text.index("\n", at))
     if text[at] in "'\"":
         if text.startswith('""', at):

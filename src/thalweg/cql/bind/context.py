@@ -9,7 +9,7 @@ from thalweg.cql.bind.scope import Scope
 from thalweg.cql.errors import Mistake, Span
 from thalweg.cql.units import in_words
 from thalweg.plan.catalog import Catalog
-from thalweg.plan.nodes import Node, resolution_us
+from thalweg.plan.nodes import Node, Scan, resolution_us
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class Context:
 
     def check_resolution(self, node: Node, name: str, span: Span) -> int:
         """All inputs of a query count time in one unit. Raises Mistake at one that differs."""
-        resolution = resolution_us(node)
+        resolution = node.stream.resolution_us if isinstance(node, Scan) else resolution_us(node)
         if self.findings.resolution is None:
             self.findings.resolution = (resolution, name)
         first, first_name = self.findings.resolution

@@ -92,16 +92,12 @@ def renamed(node: Node, columns: tuple[syntax.Name, ...]) -> Node:
         seen.add(column.text.lower())
     names = tuple(c.text for c in columns)
     if isinstance(node, ToStream):
-        return ToStream(node.kind, _project(node.input, _columns(node.schema), names))
-    return _project(node, _columns(node.schema), names)
+        return ToStream(node.kind, Project(node.input, _columns(node.schema), names))
+    return Project(node, _columns(node.schema), names)
 
 
 def _columns(schema: Schema) -> tuple[Expr, ...]:
     return tuple(Col(i, f.type, f.name) for i, f in enumerate(schema))
-
-
-def _project(node: Node, exprs: tuple[Expr, ...], names: tuple[str, ...]) -> Node:
-    return Project(node, exprs, names)
 
 
 # --- set operators ------------------------------------------------------------------------------
@@ -137,5 +133,7 @@ def _common_types(query: syntax.SetQuery, left: Bound, right: Bound) -> list[Sql
 def _as_types(node: Node, types: list[SqlType]) -> Node:
     if [f.type for f in node.schema] == types:
         return node
-    exprs = tuple(cast(c, t) for c, t in zip(_columns(node.schema), types, strict=True))
-    return Project(node, exprs, tuple(f.name for f in node.schema))
+    columns = node.exprs if isinstance(node, Project) else _columns(node.schema)
+    exprs = tuple(cast(c, t) for c, t in zip(columns, types, strict=True))
+    below = node.input if isinstance(node, Project) else node
+    return Project(below, exprs, tuple(f.name for f in node.schema))

@@ -27,6 +27,17 @@ def change_of(
     statement: syntax.Statement, catalog: Catalog, text: str, default_name: str
 ) -> Change:
     """Raises Mistake. `default_name` is for a bare query."""
+    try:
+        return _change_of(statement, catalog, text, default_name)
+    except RecursionError:
+        # Operators nested to the left can still be too many for Python's stack.
+        start = statement.span[0]
+        raise Mistake("this statement is nested too deeply", (start, start + 1)) from None
+
+
+def _change_of(
+    statement: syntax.Statement, catalog: Catalog, text: str, default_name: str
+) -> Change:
     match statement:
         case syntax.CreateStream():
             _check_new(statement.name, catalog)
@@ -69,7 +80,7 @@ def _query(statement: syntax.CreateQuery, catalog: Catalog, text: str, default_n
     if statement.name is not None:
         _check_new(statement.name, catalog)
     name = statement.name.text if statement.name is not None else default_name
-    context = Context(catalog, text, defining=name)
+    context = Context(catalog, text, defining=name if statement.name else None)
     bound = bind_query(statement.query, context)
     _check_typed(bound)
     _check_printable(bound)

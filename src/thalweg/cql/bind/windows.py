@@ -18,25 +18,24 @@ def window_spec(
         keys = tuple(_key(k, stream.schema, names) for k in window.partition_by)
         slide = 1 if window.slide is None else _rows(window.slide, "a Rows window slides by")
         return RowsWindow(_rows(window.count, "a Rows window holds"), slide, keys)
-    counts = _counts_instants(stream)
     length = None
     if window.length is not None:
-        length = instants(window.length, resolution_us, counts)
+        length = instants(window.length, resolution_us, stream)
         if length < 0:
             raise Mistake("a window's length can't be negative", window.length.span)
-    slide = 1 if window.slide is None else instants(window.slide, resolution_us, counts)
+    slide = 1 if window.slide is None else instants(window.slide, resolution_us, stream)
     if slide < 1:
         assert window.slide is not None
         raise Mistake("a window slides by at least one instant", window.slide.span)
     return TimeWindow(length, slide)
 
 
-def instants(duration: Duration, resolution_us: int, counts_instants: bool = True) -> int:
+def instants(duration: Duration, resolution_us: int, stream: Node | None = None) -> int:
     """A length in units of the resolution; without a unit it is that already."""
     if duration.unit is None:
         if duration.amount == 0:
             return 0
-        if not counts_instants:
+        if stream is not None and not _is_counted(stream):
             hint = "only streams stamped by integers can be counted without a unit"
             raise Mistake("this length needs a unit of time", duration.span, hint)
         length, rest = int(duration.amount), duration.amount % 1
@@ -48,7 +47,8 @@ def instants(duration: Duration, resolution_us: int, counts_instants: bool = Tru
     return _bounded(length, duration.span)
 
 
-def _counts_instants(stream: Node) -> bool:
+def _is_counted(stream: Node) -> bool:
+    """Whether the stream's own timestamps are numbers of instants."""
     return all(s.timestamp_type.is_integer for s in base_streams(stream))
 
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from thalweg.cql.errors import Mistake, Span
+from thalweg.cql.errors import Mistake, Span, closest
 from thalweg.cql.lexer import RESERVED, Kind, Token
 from thalweg.cql.syntax import Duration, Name
 from thalweg.cql.units import parse_amount
 
 # Deeper texts would meet Python's own limit in some walk over the tree; nobody writes them by hand.
 MAX_DEPTH = 40
-MAX_CHAIN = 200
+MAX_CHAIN = 100
+
+_CLAUSE_WORDS = (
+    *("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "UNION", "EXCEPT", "INTERSECT", "DISTINCT"),
+    *("JOIN", "ISTREAM", "DSTREAM", "RSTREAM", "BETWEEN", "LIKE", "CREATE", "DROP", "TIMESTAMP"),
+    *("RESOLUTION", "LATENESS", "OPTIONS", "RANGE", "ROWS", "UNBOUNDED", "PARTITION", "SLIDE"),
+)
 
 
 class Cursor:
@@ -39,17 +45,14 @@ class Cursor:
         """From an offset to the end of the last token taken."""
         return start, max(start, self.previous.end)
 
-    def at(self, *keys: str) -> bool:
-        """Whether the next tokens are these."""
-        if self.token.key != keys[0]:
-            return False
-        return all(self.peek(i).key == key for i, key in enumerate(keys[1:], 1))
+    def at(self, key: str) -> bool:
+        return self.token.key == key
 
-    def accept(self, *keys: str) -> bool:
-        if not self.at(*keys):
+    def accept(self, key: str) -> bool:
+        if self.token.key != key:
             return False
-        for _ in keys:
-            self.advance()
+        self._at += 1  # a token with a key is not the last
+        self.token = self._tokens[self._at]
         return True
 
     def expect(self, key: str, where: str = "") -> Token:
@@ -60,7 +63,16 @@ class Cursor:
     def unexpected(self, wanted: str, where: str = "", hint: str | None = None) -> Mistake:
         context = f" {where}" if where else ""
         message = f"expected {wanted}{context}, found {self.token.described}"
-        return Mistake(message, self.token.span, hint)
+        return Mistake(message, self.token.span, hint or self._misspelt_keyword())
+
+    def _misspelt_keyword(self) -> str | None:
+        """A word right here that is nearly a keyword; just before, it was taken for an alias."""
+        for token in (self.token, self.previous):
+            if token.kind is Kind.WORD and token.key not in RESERVED:
+                near = closest(token.text, _CLAUSE_WORDS, cutoff=0.75)
+                if near is not None:
+                    return f'is "{token.text}" a misspelt {near}?'
+        return None
 
     def is_name(self) -> bool:
         kind = self.token.kind

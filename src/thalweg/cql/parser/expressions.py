@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from thalweg.cql.errors import Mistake
 from thalweg.cql.lexer import RESERVED, Kind
+from thalweg.cql.parser.cursor import MAX_DEPTH
 from thalweg.cql.parser.primaries import PrimaryParser
 from thalweg.cql.syntax import (
     Arithmetic,
@@ -117,7 +118,7 @@ class ExpressionParser(PrimaryParser):
                 level -= 1
             elif level == 1 and (token.key == "," or token.key in ("SELECT", "WITH")):
                 return token.key == ","
-            if level == 0:
+            if level == 0 or level > MAX_DEPTH:
                 return False
             ahead += 1
         return False

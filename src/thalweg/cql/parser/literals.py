@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+import re
+from datetime import date, datetime
 from decimal import Decimal
 
 from thalweg.cql.errors import Mistake, Span
@@ -40,23 +41,29 @@ def number(text: str, span: Span) -> Literal:
     return Literal(abs(exact) if exact == 0 else exact, decimal(scale), span)
 
 
+# The forms that CAST reads too (docs/values.md).
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIMESTAMP = re.compile(_DATE.pattern + r"([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z?)?")
+
+
 def parse_date(text: str) -> date | None:
+    """YYYY-MM-DD"""
+    plain = text.strip(" ")
     try:
-        return date.fromisoformat(text.strip())
+        return date.fromisoformat(plain) if _DATE.fullmatch(plain) else None
     except ValueError:
         return None
 
 
 def parse_timestamp(text: str) -> datetime | None:
-    """ISO 8601; an offset is converted to UTC, no offset means UTC."""
+    """YYYY-MM-DD, or that with HH:MM:SS[.fraction][Z] behind a space or T."""
+    plain = text.strip(" ")
     try:
-        moment = datetime.fromisoformat(text.strip())
+        if _TIMESTAMP.fullmatch(plain):
+            return datetime.fromisoformat(plain.removesuffix("Z"))
     except ValueError:
-        return None
-    try:
-        return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
-    except OverflowError:
-        return None
+        pass
+    return None
 
 
 def temporal(kind: str, text: str, span: Span) -> Literal:

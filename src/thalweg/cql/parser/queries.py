@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from thalweg.cql.errors import Mistake
 from thalweg.cql.lexer import RESERVED, Kind
+from thalweg.cql.parser.cursor import MAX_DEPTH
 from thalweg.cql.parser.expressions import ExpressionParser
 from thalweg.cql.parser.sources import SourceParser
 from thalweg.cql.syntax import (
@@ -26,7 +27,7 @@ class QueryParser(SourceParser, ExpressionParser):
     def at_query(self) -> bool:
         """Whether a query starts here, maybe after opening parentheses."""
         ahead = 0
-        while self.peek(ahead).key == "(":
+        while self.peek(ahead).key == "(" and ahead <= MAX_DEPTH:
             ahead += 1
         return self.peek(ahead).key in ("SELECT", "WITH", *STREAM_KINDS)
 
@@ -147,7 +148,8 @@ class QueryParser(SourceParser, ExpressionParser):
             return Star(None, token.span)
         if self.is_name() and self.peek().key == "." and self.peek(2).key == "*":
             qualifier = self.name("a stream")
-            self.accept(".", "*")
+            self.advance()
+            self.advance()
             return Star(qualifier.text, self.since(token.start))
         return SelectItem(self.expression(), self.alias())
 

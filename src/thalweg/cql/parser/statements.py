@@ -98,8 +98,6 @@ class StatementParser(QueryParser):
 
     def _columns(self) -> tuple[ColumnDef, ...]:
         self.expect("(", "and the columns")
-        if self.accept(")"):
-            return ()
         columns = [self._column_definition()]
         while self.accept(","):
             columns.append(self._column_definition())
@@ -113,11 +111,9 @@ class StatementParser(QueryParser):
     def timestamp_clause(self) -> dict[str, Any]:
         self.expect("BY", "after TIMESTAMP")
         column = self.name("the column that stamps each tuple")
-        explicit = parse_type(self) if is_type(self.token.key) and not self._at_clause() else None
+        at_clause = self.at("TIMESTAMP") and self.peek().key == "BY"
+        explicit = parse_type(self) if is_type(self.token.key) and not at_clause else None
         return {"timestamp": column, "timestamp_type": explicit}
-
-    def _at_clause(self) -> bool:
-        return self.at("TIMESTAMP", "BY")
 
     def resolution_clause(self) -> dict[str, Any]:
         return {"resolution": self.duration("a length such as 1 second")}
