@@ -122,7 +122,7 @@ def node_text(node: Node) -> str:
         case Aggregate(source, keys, aggregates, _):
             by = ", ".join(expr_text(k, source.schema) for k in keys)
             what = ", ".join(aggregate_text(a, source.schema) for a in aggregates)
-            return f"Aggregate {what}" + (f" by {by}" if by else "")
+            return "Aggregate" + (f" {what}" if what else "") + (f" by {by}" if by else "")
         case Distinct():
             return "Distinct"
         case SetOp(kind, all_, _, _):

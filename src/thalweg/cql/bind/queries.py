@@ -90,10 +90,17 @@ def renamed(node: Node, columns: tuple[syntax.Name, ...]) -> Node:
         if column.text.lower() in seen:
             raise Mistake(f'two columns are named "{column.text}"', column.span)
         seen.add(column.text.lower())
-    names = tuple(c.text for c in columns)
-    if isinstance(node, ToStream):
-        return ToStream(node.kind, Project(node.input, _columns(node.schema), names))
-    return Project(node, _columns(node.schema), names)
+    return _with_names(node, tuple(c.text for c in columns))
+
+
+def _with_names(node: Node, names: tuple[str, ...]) -> Node:
+    match node:
+        case ToStream(kind, relation):
+            return ToStream(kind, _with_names(relation, names))
+        case Project(relation, exprs, _):
+            return Project(relation, exprs, names)
+        case _:
+            return Project(node, _columns(node.schema), names)
 
 
 def _columns(schema: Schema) -> tuple[Expr, ...]:

@@ -23,6 +23,7 @@ def bind_stream(statement: CreateStream) -> StreamDef:
             raise Mistake("op is the changelog's own column", column.name.span, hint)
         seen.add(key)
     resolution_us = _resolution(statement.resolution)
+    timestamp_type = _timestamp_type(statement)
     options: dict[str, str] = {}
     for option, value in statement.options:
         if option.text.lower() in options:
@@ -32,10 +33,10 @@ def bind_stream(statement: CreateStream) -> StreamDef:
         name=statement.name.text,
         fields=tuple(Field(c.name.text, c.type) for c in statement.columns),
         timestamp=statement.timestamp.text,
-        timestamp_type=_timestamp_type(statement),
+        timestamp_type=timestamp_type,
         is_relation=statement.is_relation,
         resolution_us=resolution_us,
-        lateness=_lateness(statement.lateness, resolution_us),
+        lateness=_lateness(statement.lateness, resolution_us, timestamp_type.is_integer),
         idle_ms=_idle_ms(statement.idle),
         source=statement.source,
         options=tuple(options.items()),
@@ -67,10 +68,10 @@ def _resolution(duration: Duration | None) -> int:
     return length
 
 
-def _lateness(duration: Duration | None, resolution_us: int) -> int:
+def _lateness(duration: Duration | None, resolution_us: int, is_counted: bool) -> int:
     if duration is None:
         return 0
-    length = instants(duration, resolution_us)
+    length = instants(duration, resolution_us, is_counted)
     if length < 0:
         raise Mistake("LATENESS can't be negative", duration.span)
     return length

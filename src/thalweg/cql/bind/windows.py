@@ -20,22 +20,23 @@ def window_spec(
         return RowsWindow(_rows(window.count, "a Rows window holds"), slide, keys)
     length = None
     if window.length is not None:
-        length = instants(window.length, resolution_us, stream)
+        length = instants(window.length, resolution_us, _is_counted(window.length, stream))
         if length < 0:
             raise Mistake("a window's length can't be negative", window.length.span)
-    slide = 1 if window.slide is None else instants(window.slide, resolution_us, stream)
+    if window.slide is None:
+        return TimeWindow(length)
+    slide = instants(window.slide, resolution_us, _is_counted(window.slide, stream))
     if slide < 1:
-        assert window.slide is not None
         raise Mistake("a window slides by at least one instant", window.slide.span)
     return TimeWindow(length, slide)
 
 
-def instants(duration: Duration, resolution_us: int, stream: Node | None = None) -> int:
-    """A length in units of the resolution; without a unit it is that already."""
+def instants(duration: Duration, resolution_us: int, is_counted: bool) -> int:
+    """A length in units of the resolution; where timestamps are counted, it may be that already."""
     if duration.unit is None:
         if duration.amount == 0:
             return 0
-        if stream is not None and not _is_counted(stream):
+        if not is_counted:
             hint = "only streams stamped by integers can be counted without a unit"
             raise Mistake("this length needs a unit of time", duration.span, hint)
         length, rest = int(duration.amount), duration.amount % 1
@@ -47,9 +48,9 @@ def instants(duration: Duration, resolution_us: int, stream: Node | None = None)
     return _bounded(length, duration.span)
 
 
-def _is_counted(stream: Node) -> bool:
-    """Whether the stream's own timestamps are numbers of instants."""
-    return all(s.timestamp_type.is_integer for s in base_streams(stream))
+def _is_counted(duration: Duration, stream: Node) -> bool:
+    """Whether the stream's own timestamps are numbers; it only matters without a unit."""
+    return duration.unit is None and all(s.timestamp_type.is_integer for s in base_streams(stream))
 
 
 def _rows(count: Duration, what: str) -> int:
