@@ -1,0 +1,76 @@
+"""Who runs a tick's tasks: this process, or Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from thalweg.engine.shared.runner import REPORTS, Letter, run_alone, run_level
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+
+class Executor(Protocol):
+    """Runs one tick and returns the tasks' packed reports."""
+
+    tasks: int
+
+    def run(self, packed: bytes, tasks: int, levels: int) -> list[bytes]: ...
+
+
+class InProcess:
+    """All tasks one after the other in this process: for tests, and for looking closely."""
+
+    def __init__(self, tasks: int = 1) -> None:
+        self.tasks = tasks
+
+    def run(self, packed: bytes, tasks: int, levels: int) -> list[bytes]:
+        if tasks == 1:
+            return run_alone(packed)
+        inboxes: list[list[Letter]] = [[] for _ in range(tasks)]
+        for level in range(levels):
+            letters = [
+                letter
+                for number in range(tasks)
+                for letter in run_level(packed, number, level, iter(inboxes[number]))
+            ]
+            inboxes = [[x for x in letters if x[0] == n] for n in range(tasks)]
+        return _reports(letter for inbox in inboxes for letter in inbox)
+
+
+class OnSpark:
+    """One Spark job per tick, a Python task per slice; between levels Spark shuffles letters."""
+
+    def __init__(self, context: SparkContext, tasks: int | None = None) -> None:
+        self.context = context
+        self.tasks = tasks or context.defaultParallelism
+
+    def run(self, packed: bytes, tasks: int, levels: int) -> list[bytes]:
+        if tasks == 1:
+            alone = self.context.parallelize([0], 1).mapPartitions(_alone(packed))
+            return list(alone.collect())
+        letters = self.context.parallelize([], tasks).mapPartitionsWithIndex(_level(packed, 0))
+        for level in range(1, levels):
+            delivered = letters.partitionBy(tasks, int)
+            letters = delivered.mapPartitionsWithIndex(_level(packed, level))
+        return _reports(letters.collect())
+
+
+def _alone(packed: bytes):  # type: ignore[no-untyped-def]
+    def run(rows: Iterator[int]) -> list[bytes]:
+        list(rows)  # a worker is only used again if its input was read to the end
+        return run_alone(packed)
+
+    return run
+
+
+def _level(packed: bytes, level: int):  # type: ignore[no-untyped-def]
+    def run(number: int, letters: Iterator[Letter]) -> Iterator[Letter]:
+        return run_level(packed, number, level, letters)
+
+    return run
+
+
+def _reports(letters) -> list[bytes]:  # type: ignore[no-untyped-def]
+    return [report for _, boxes in letters for report in boxes[REPORTS]]

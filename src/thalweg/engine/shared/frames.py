@@ -1,0 +1,120 @@
+"""How relations and streams look as Polars frames inside the engine.
+
+Columns are named by position, `c0`, `c1`, …, beside a few columns of the engine's own:
+
+- a *relation's* delta has `_t` and `_e`, the interval [t, e) over which a row is valid, and `_w`,
+  its weight. An interval row of weight w means +w at t and -w at e; a change whose end is not known
+  has e = FOREVER, and is taken back by a later row of negative weight.
+- a *stream* has `_ts`, the instant, `_pos`, the order among equal instants, and `_w`, how often.
+- `_h` is a hash of some key columns; it decides which task looks at a row, and sorts the segments.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from thalweg.plan.types import Kind, SqlType
+from thalweg.plan.windows import FOREVER
+
+T, E, W, TS, POS, H = "_t", "_e", "_w", "_ts", "_pos", "_h"
+INTERVAL_SCHEMA = {T: pl.Int64, E: pl.Int64, W: pl.Int64}
+STREAM_SCHEMA = {TS: pl.Int64, POS: pl.Int64, W: pl.Int64}
+
+_DTYPES: dict[Kind, pl.DataType] = {
+    Kind.NULL: pl.Boolean(),
+    Kind.BOOLEAN: pl.Boolean(),
+    Kind.INTEGER: pl.Int32(),
+    Kind.BIGINT: pl.Int64(),
+    Kind.DOUBLE: pl.Float64(),
+    Kind.VARCHAR: pl.String(),
+    Kind.DATE: pl.Date(),
+    Kind.TIMESTAMP: pl.Datetime("us"),
+    Kind.INTERVAL: pl.Int64(),
+}
+
+Types = tuple[SqlType, ...]
+
+
+def dtype(sql: SqlType) -> pl.DataType:
+    return pl.Decimal(38, sql.scale) if sql.kind is Kind.DECIMAL else _DTYPES[sql.kind]
+
+
+def name(index: int) -> str:
+    return f"c{index}"
+
+
+def names(count: int) -> list[str]:
+    return [name(i) for i in range(count)]
+
+
+def data_schema(types: Types) -> dict[str, pl.DataType]:
+    return {name(i): dtype(t) for i, t in enumerate(types)}
+
+
+def empty_relation(types: Types) -> pl.DataFrame:
+    return pl.DataFrame(schema={**data_schema(types), **INTERVAL_SCHEMA})
+
+
+def empty_stream(types: Types) -> pl.DataFrame:
+    return pl.DataFrame(schema={**data_schema(types), **STREAM_SCHEMA})
+
+
+def concat(frames: list[pl.DataFrame], otherwise: pl.DataFrame) -> pl.DataFrame:
+    """All rows in order; `otherwise` gives the schema where there are none."""
+    filled = [f for f in frames if f.height]
+    if not filled:
+        return otherwise.clear()
+    return filled[0] if len(filled) == 1 else pl.concat(filled)
+
+
+def with_hash(frame: pl.DataFrame, keys: list[pl.Expr]) -> pl.DataFrame:
+    """The frame with `_h`, a hash of the keys that is equal wherever the keys are equal."""
+    return frame.with_columns(hash_of(keys).alias(H))
+
+
+def hash_of(keys: list[pl.Expr]) -> pl.Expr:
+    if not keys:
+        return pl.lit(0, dtype=pl.UInt64)
+    if len(keys) == 1:
+        return keys[0].hash()
+    return pl.struct([k.alias(f"k{i}") for i, k in enumerate(keys)]).hash()
+
+
+def events(frame: pl.DataFrame, upto: int) -> pl.DataFrame:
+    """Starts and ends of interval rows as single events at `_t`, those before `upto`."""
+    starts = frame.drop(E)
+    ends = frame.filter(pl.col(E) < upto)
+    if not ends.height:
+        return starts
+    ends = ends.with_columns(pl.col(E).alias(T), (-pl.col(W)).alias(W)).drop(E)
+    return pl.concat([starts, ends.select(starts.columns)])
+
+
+def net(frame: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+    """Weights summed over equal rows; what cancels is gone."""
+    if not frame.height:
+        return frame
+    return frame.group_by(by).agg(pl.col(W).sum()).filter(pl.col(W) != 0)
+
+
+__all__ = [
+    "FOREVER",
+    "POS",
+    "TS",
+    "E",
+    "H",
+    "T",
+    "Types",
+    "W",
+    "concat",
+    "data_schema",
+    "dtype",
+    "empty_relation",
+    "empty_stream",
+    "events",
+    "hash_of",
+    "name",
+    "names",
+    "net",
+    "with_hash",
+]

@@ -1,0 +1,288 @@
+"""GROUP BY: accumulators per group, added up along the instants of a tick.
+
+Every accumulator is a sum, so the state is additive (`tables`): the number of rows, per argument
+the number and the sum of its values (doubles as exact lanes, `exact`), for DISTINCT over values as
+they come and go. MIN and MAX look at the multiset of a group's values (`extremes`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from thalweg.engine.shared import exact, tables
+from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.expressions import to_polars
+from thalweg.engine.shared.frames import (
+    FOREVER,
+    E,
+    H,
+    T,
+    W,
+    dtype,
+    empty_relation,
+    hash_of,
+    name,
+    names,
+)
+from thalweg.engine.shared.kernels.endings import events
+from thalweg.engine.shared.kernels.extremes import extremes
+from thalweg.engine.shared.kernels.running import FIRST, along_time, appearances, stored_sums
+from thalweg.engine.shared.task import Flow, Task
+from thalweg.plan.aggregates import AggCall
+from thalweg.plan.expr import Expr
+from thalweg.plan.types import Kind
+
+ROWS, SEEN = "_rows", "_seen"
+LONG_SUM = pl.Decimal(38, 0)  # sums of integers: more digits than 64 bits have
+
+
+def aggregate(task: Task, flow: Flow, op: ph.Aggregate) -> pl.DataFrame:
+    assert isinstance(op.input, ph.Exchange)
+    happened = events(task, flow, op, op.input, "ends")
+    if not happened.height:
+        return empty_relation(op.types)
+    keys = names(len(op.keys))
+    args = list(dict.fromkeys(a.arg for a in op.aggregates if a.arg is not None))
+    columns = [
+        *(to_polars(k).cast(dtype(k.type)).alias(c) for k, c in zip(op.keys, keys, strict=True)),
+        *(to_polars(a).cast(dtype(a.type)).alias(_value(i)) for i, a in enumerate(args)),
+    ]
+    changes = happened.select(*columns, T, W)
+    return _Grouping(task, flow, op, keys, args).changelog(changes)
+
+
+def _value(i: int) -> str:
+    return f"_v{i}"
+
+
+class _Grouping:
+    """One evaluation of one Aggregate; holds what its steps have in common."""
+
+    def __init__(
+        self, task: Task, flow: Flow, op: ph.Aggregate, keys: list[str], args: list[Expr]
+    ) -> None:
+        self.task, self.flow, self.op, self.keys, self.args = task, flow, op, keys, args
+
+    def changelog(self, changes: pl.DataFrame) -> pl.DataFrame:
+        changes = changes.with_columns(
+            pl.col(W).alias(ROWS), pl.col(W).clip(lower_bound=0).alias(SEEN)
+        )
+        contributed = [self._plain(changes)]
+        contributed += [
+            self._distinct(changes, i) for i in range(len(self.args)) if self._wants(i, True)
+        ]
+        frame = pl.concat(contributed, how="diagonal")
+        sums = [c for c in frame.columns if c not in (*self.keys, T)]
+        frame = frame.with_columns(pl.col(c).fill_null(0) for c in sums)
+        steps = self._steps(frame, sums)
+        steps = steps.with_columns(self._extremes(changes, steps))
+        return self._differences(self._results(steps))
+
+    def _wants(self, i: int, distinct: bool) -> bool:
+        """Whether an additive aggregate looks at the values of argument i (each, or each once)."""
+        return any(
+            a.arg == self.args[i]
+            and a.distinct == distinct
+            and a.function in ("sum", "avg", "count")
+            for a in self.op.aggregates
+        )
+
+    # --- contributions
+
+    def _plain(self, changes: pl.DataFrame) -> pl.DataFrame:
+        kept = [pl.col(c) for c in (*self.keys, T, ROWS, SEEN)]
+        added = [
+            e for i in range(len(self.args)) if self._wants(i, False) for e in self._added(i, "p")
+        ]
+        frame = changes.select(*kept, *added, *self._doubles_needed(False), W)
+        return self._with_lanes(frame, "p").drop(W)
+
+    def _distinct(self, changes: pl.DataFrame, i: int) -> pl.DataFrame:
+        """The values of one argument, counted when they first appear and when the last one goes."""
+        values = changes.filter(pl.col(_value(i)).is_not_null())
+        table = self.task.state_table(self.flow, self.op, f"values-{i}")
+        seen = appearances(self.task, table, values, [*self.keys, _value(i)])
+        frame = seen.select(*self.keys, T, *self._added(i, "d"), _value(i), W)
+        return self._with_lanes(frame, "d").drop(W, _value(i), strict=False)
+
+    def _added(self, i: int, how: str) -> list[pl.Expr]:
+        value, weight = pl.col(_value(i)), pl.col(W)
+        present = pl.when(value.is_not_null()).then(weight).otherwise(0).alias(f"_{how}n{i}")
+        type_ = self.args[i].type
+        if type_.is_integer:
+            wide = (value.cast(pl.Int128) * weight.cast(pl.Int128)).cast(LONG_SUM)
+            return [present, wide.fill_null(0).alias(f"_{how}s{i}")]
+        if type_.kind is Kind.DECIMAL:
+            scaled = (value * weight.cast(dtype(type_))).cast(dtype(type_))
+            return [present, scaled.fill_null(0).alias(f"_{how}s{i}")]
+        return [present]
+
+    def _doubles_needed(self, distinct: bool) -> list[str]:
+        return [
+            _value(i)
+            for i, a in enumerate(self.args)
+            if a.type.kind is Kind.DOUBLE and self._wants(i, distinct)
+        ]
+
+    def _with_lanes(self, frame: pl.DataFrame, how: str) -> pl.DataFrame:
+        """DOUBLE values as lane columns `_<how>l<argument>:<lane>`."""
+        weights = frame[W].to_numpy()
+        for i in range(len(self.args)):
+            if self.args[i].type.kind is not Kind.DOUBLE or _value(i) not in frame.columns:
+                continue
+            values = frame[_value(i)].fill_null(0.0).to_numpy()
+            lanes = exact.lanes_of(values, weights)
+            added = [pl.Series(f"_{how}l{i}:{n}", column) for n, column in lanes.items()]
+            frame = frame.with_columns(added)
+            if how == "p":
+                frame = frame.drop(_value(i))
+        return frame
+
+    # --- along time
+
+    def _steps(self, frame: pl.DataFrame, sums: list[str]) -> pl.DataFrame:
+        grouped = frame.group_by([*self.keys, T]).agg(pl.col(s).sum() for s in sums)
+        grouped = grouped.with_columns(hash_of([pl.col(k) for k in self.keys]).alias(H))
+        fixed = [s for s in sums if ":" not in s]
+        stored = stored_sums(self.task, self._table("state"), grouped[H], self.keys, fixed)
+        lanes = self._stored_lanes(grouped[H])
+        self._store(grouped, fixed, [s for s in sums if ":" in s])
+        if stored is not None and lanes is not None:
+            stored = (
+                stored.join(lanes.drop(H), on=self.keys, how="left", nulls_equal=True)
+                if (self.keys)
+                else stored.join(lanes, on=H, how="left")
+            )
+        return along_time(grouped, stored, self.keys)
+
+    def _table(self, part: str) -> str:
+        return self.task.state_table(self.flow, self.op, part)
+
+    def _store(self, grouped: pl.DataFrame, fixed: list[str], lanes: list[str]) -> None:
+        by = [*self.keys, H]
+        total = grouped.group_by(by, maintain_order=True).agg(
+            pl.col(s).sum() for s in fixed + lanes
+        )
+        tables.append(
+            self.task,
+            self._table("state"),
+            total.select(*by, *fixed),
+            tables.merge_by(by, fixed),
+        )
+        if lanes:
+            long = total.select(*by, *lanes).unpivot(
+                on=lanes, index=by, variable_name="_lane", value_name="_sum"
+            )
+            long = long.filter(pl.col("_sum") != 0)
+            if long.height:
+                merge = tables.merge_by([*by, "_lane"], ["_sum"])
+                tables.append(self.task, self._table("lanes"), long, merge)
+
+    def _stored_lanes(self, hashes: pl.Series) -> pl.DataFrame | None:
+        found = tables.find(self.task.stored(self._table("lanes")), np.unique(hashes.to_numpy()))
+        if found is None:
+            return None
+        used = found["_lane"].unique().sort().to_list()
+        return found.group_by([*self.keys, H]).agg(
+            pl.col("_sum").filter(pl.col("_lane") == lane).sum().alias(lane) for lane in used
+        )
+
+    # --- results
+
+    def _extremes(self, changes: pl.DataFrame, steps: pl.DataFrame) -> list[pl.Series]:
+        found = []
+        for i, arg in enumerate(self.args):
+            wanted = {
+                a.function
+                for a in self.op.aggregates
+                if a.arg == arg and a.function in ("min", "max")
+            }
+            if wanted:
+                table = self._table(f"multiset-{i}")
+                found += extremes(
+                    self.task, table, changes, steps, self.keys, _value(i), sorted(wanted)
+                )
+        return found
+
+    def _results(self, steps: pl.DataFrame) -> pl.DataFrame:
+        """Output columns after each step, and whether the group has a row there."""
+        width = len(self.keys)
+        there = pl.col(ROWS) > 0 if self.keys else pl.col(SEEN) > 0
+        columns = [
+            self._result(steps, a).alias(name(width + k)) for k, a in enumerate(self.op.aggregates)
+        ]
+        return steps.select(*self.keys, H, T, there.alias("_there")).with_columns(columns)
+
+    def _result(self, steps: pl.DataFrame, call: AggCall) -> pl.Series:
+        if call.arg is None:
+            return steps[ROWS]
+        i = self.args.index(call.arg)
+        how = "d" if call.distinct else "p"
+        if call.function in ("min", "max"):
+            return steps[f"_{call.function}{_value(i)}"]
+        count = steps[f"_{how}n{i}"]
+        if call.function == "count":
+            return count
+        some = pl.col("n") > 0
+        kind = call.arg.type.kind
+        if kind is Kind.DOUBLE:
+            prefix = f"_{how}l{i}:"
+            lanes = {
+                int(c.removeprefix(prefix)): steps[c].to_numpy()
+                for c in steps.columns
+                if c.startswith(prefix)
+            }
+            high, low = exact.to_pair(lanes, steps.height)
+            value = (
+                high
+                if call.function == "sum"
+                else (exact.quotient(high, low, np.maximum(count.to_numpy(), 1)))
+            )
+            frame = pl.DataFrame({"n": count, "v": value})
+            return frame.select(
+                pl.when(some & pl.col("v").is_finite()).then(pl.col("v") + 0.0).alias("v")
+            )["v"]
+        frame = pl.DataFrame({"n": count, "v": steps[f"_{how}s{i}"]})
+        if call.function == "avg":
+            return _means(frame["v"], count)
+        return frame.select(
+            pl.when(some).then(pl.col("v")).cast(dtype(call.type), strict=False).alias("v")
+        )["v"]
+
+    def _differences(self, results: pl.DataFrame) -> pl.DataFrame:
+        """What each step takes back and what it says instead, where that differs."""
+        width = len(self.op.types)
+        columns = names(width)
+        values = columns[len(self.keys) :]
+        group = self.keys or [H]
+        before = [pl.col(c).shift(1).over(group).alias(f"{c}_before") for c in values]
+        was = pl.col("_there").shift(1).over(group).fill_null(False).alias("_was")
+        steps = results.with_columns(was, *before).filter(pl.col(T) > FIRST)
+        same = pl.lit(True)
+        for c in values:
+            same &= pl.col(c).eq_missing(pl.col(f"{c}_before"))
+        steps = steps.filter((pl.col("_there") != pl.col("_was")) | (pl.col("_there") & ~same))
+        forever = pl.lit(FOREVER, dtype=pl.Int64).alias(E)
+        gone = steps.filter("_was").select(
+            *self.keys,
+            *(pl.col(f"{c}_before").alias(c) for c in values),
+            T,
+            forever,
+            pl.lit(-1, dtype=pl.Int64).alias(W),
+        )
+        come = steps.filter("_there").select(
+            *columns, T, forever, pl.lit(1, dtype=pl.Int64).alias(W)
+        )
+        return pl.concat([gone, come])
+
+
+def _means(sums: pl.Series, counts: pl.Series) -> pl.Series:
+    """Means of integers and decimals, rounded once."""
+    from fractions import Fraction
+
+    means = [
+        None if not n else float(Fraction(s) / n)
+        for s, n in zip(sums.to_list(), counts.to_list(), strict=True)
+    ]
+    return pl.Series(means, dtype=pl.Float64)

@@ -1,0 +1,70 @@
+"""Base relations: changes in order, where a minus that matches no row is rejected.
+
+With S the running sum of a row's changes and m its multiplicity before, a minus is rejected when
+m + S falls below zero and below every earlier value: each rejection lifts the level by one.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.frames import (
+    FOREVER,
+    POS,
+    TS,
+    E,
+    H,
+    T,
+    W,
+    empty_relation,
+    hash_of,
+    names,
+)
+from thalweg.engine.shared.kernels.running import append_sums, stored_sums
+from thalweg.engine.shared.task import Flow, Task
+
+COUNT = "_count"
+
+
+def changes(task: Task, flow: Flow, op: ph.Changes) -> pl.DataFrame:
+    accepted = judged(task, flow, op).filter(~pl.col("_rejected"))
+    columns = names(len(op.types))
+    if not accepted.height:
+        return empty_relation(op.types)
+    return accepted.select(
+        *columns, pl.col(TS).alias(T), pl.lit(FOREVER, dtype=pl.Int64).alias(E), W
+    )
+
+
+def judged(task: Task, flow: Flow, op: ph.Changes) -> pl.DataFrame:
+    """The tick's changes, each with whether it is rejected."""
+    return task.once(("judged", flow.name, task.plan.name_of(op)), lambda: _judge(task, flow, op))
+
+
+def _judge(task: Task, flow: Flow, op: ph.Changes) -> pl.DataFrame:
+    arrived = task.evaluate(flow, op.input)
+    columns = names(len(op.types))
+    keyed = arrived.with_columns(hash_of([pl.col(c) for c in columns]).alias(H))
+    table = task.state_table(flow, op)
+    stored = stored_sums(task, table, keyed[H], columns, [COUNT])
+    if stored is None:
+        keyed = keyed.with_columns(pl.lit(0, dtype=pl.Int64).alias(COUNT))
+    else:
+        keyed = keyed.join(stored.drop(H), on=columns, how="left", nulls_equal=True)
+        keyed = keyed.with_columns(pl.col(COUNT).fill_null(0))
+    level = (pl.col(COUNT) + pl.col(W).cum_sum()).over(columns)
+    lowest = pl.col("_level").cum_min().shift(1).over(columns).fill_null(0)
+    result = (
+        keyed.sort(TS, POS)
+        .with_columns(level.alias("_level"))
+        .with_columns(
+            ((pl.col("_level") < 0) & (pl.col("_level") < lowest) & (pl.col(W) < 0)).alias(
+                "_rejected"
+            )
+        )
+        .drop("_level", COUNT)
+    )
+    kept = result.filter(~pl.col("_rejected")).rename({W: COUNT})
+    append_sums(task, table, kept.select(*columns, H, COUNT), columns, [COUNT])
+    return result

@@ -1,0 +1,41 @@
+"""A query's result for a tick: sorted rows of (instant, op, columns), in canonical order."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.frames import TS, T, W, names, net
+from thalweg.engine.shared.kernels.endings import events
+from thalweg.engine.shared.kernels.streams import half, snapshots
+from thalweg.engine.shared.task import Flow, Task
+from thalweg.plan.nodes import StreamKind
+
+OP = "_op"  # +1 and -1; minus comes first within an instant
+
+
+def output(task: Task, flow: Flow, query: str, op: ph.Output) -> pl.DataFrame:
+    """Columns `_ts`, `_op`, `c0`, …; a row that is there n times stands n times."""
+    assert isinstance(op.input, ph.Exchange)
+    start = task.spec.started.get(query)
+    if op.kind is StreamKind.RSTREAM:
+        shown = snapshots(task, flow, op, op.input)
+        stream = shown if start is None else shown.filter(pl.col(TS) >= start)
+    else:
+        changes = _changes(task, flow, op, start)
+        stream = half(changes, op.kind) if op.kind is not None else changes.rename({T: TS})
+    columns = names(len(op.types))
+    rows = stream.select(TS, pl.col(W).sign().cast(pl.Int8).alias(OP), *columns, pl.col(W).abs())
+    if (rows[W] > 1).any():
+        rows = rows[np.repeat(np.arange(rows.height), rows[W].to_numpy())]
+    return rows.drop(W).sort(TS, OP, *columns, nulls_last=False)
+
+
+def _changes(task: Task, flow: Flow, op: ph.Output, start: int | None) -> pl.DataFrame:
+    """Net changes; what happened before the query's start all arrives with it."""
+    assert isinstance(op.input, ph.Exchange)
+    happened = events(task, flow, op, op.input, "ends")
+    if start is not None:
+        happened = happened.with_columns(pl.col(T).clip(lower_bound=start))
+    return net(happened, [*names(len(op.types)), T])

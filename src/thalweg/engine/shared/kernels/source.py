@@ -1,0 +1,105 @@
+"""Base streams: the tuples whose instant, or whose window's start, becomes final in this tick.
+
+Nothing is stored here: a stream's SteM segments and its newly landed tuples are the state, and
+which tuples are new to a flow is a question of time alone, so flows may be at different instants.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.expressions import is_true
+from thalweg.engine.shared.frames import (
+    FOREVER,
+    POS,
+    TS,
+    E,
+    T,
+    W,
+    concat,
+    data_schema,
+    names,
+)
+from thalweg.engine.shared.task import Flow, Task
+from thalweg.plan.expr import TRUE
+from thalweg.plan.windows import TimeWindow
+
+
+def base_stream(task: Task, flow: Flow, op: ph.BaseStream) -> pl.DataFrame:
+    low, high = task.range_of(flow)
+    frame = _tuples(task, flow, op.stream, low, high)
+    columns = [*names(len(op.types)), TS, POS]
+    if op.signed:
+        return frame.select(*columns, W)
+    return frame.select(*columns, pl.lit(1, dtype=pl.Int64).alias(W))
+
+
+def source(task: Task, flow: Flow, op: ph.Source) -> pl.DataFrame:
+    low, high = task.range_of(flow)
+    reach = op.window.slide - 1  # a slide delays a tuple's start by less than one slide
+    frame = _tuples(task, flow, op.stream, low - reach, high)
+    rows = windowed(_passing(frame, op), op.window)
+    if reach:
+        rows = rows.filter(pl.col(T).is_between(low, high, closed="left"))
+    return rows
+
+
+def expiring(task: Task, flow: Flow, op: ph.Source) -> pl.DataFrame:
+    """Rows that were there before this tick and end in it."""
+    low, high = task.range_of(flow)
+    window = op.window
+    if window.length is None:
+        return windowed(tuples_between(task, op.stream, 0, 0), window)
+    since = low - window.length - window.slide
+    frame = _tuples(task, flow, op.stream, since, high - window.length)
+    rows = windowed(_passing(frame, op), window)
+    return rows.filter((pl.col(T) < low) & (pl.col(E) >= low) & (pl.col(E) < high))
+
+
+def windowed(frame: pl.DataFrame, window: TimeWindow) -> pl.DataFrame:
+    """Stream rows as interval rows; those with an empty interval are gone."""
+    start, end = interval(window)
+    columns = [c for c in frame.columns if c.startswith("c")]
+    weight = pl.col(W) if W in frame.columns else pl.lit(1, dtype=pl.Int64).alias(W)
+    rows = frame.select(*columns, start.alias(T), end.alias(E), weight)
+    return rows.filter(pl.col(T) < pl.col(E)) if window.slide > 1 else rows
+
+
+def interval(window: TimeWindow, ts: str = TS) -> tuple[pl.Expr, pl.Expr]:
+    """`TimeWindow.interval` as expressions over the timestamp column."""
+    slide, instant = window.slide, pl.col(ts)
+    start = instant if slide == 1 else -((-instant) // slide) * slide
+    if window.length is None:
+        return start, pl.lit(FOREVER, dtype=pl.Int64)
+    if slide == 1:
+        return start, instant + (window.length + 1)
+    return start, ((instant + window.length) // slide + 1) * slide
+
+
+def _passing(frame: pl.DataFrame, op: ph.Source) -> pl.DataFrame:
+    return frame if op.predicate == TRUE else frame.filter(is_true(op.predicate))
+
+
+def _tuples(task: Task, flow: Flow, stream: str, low: int, high: int) -> pl.DataFrame:
+    return tuples_between(task, stream, max(low, flow.horizon(stream)), high)
+
+
+def tuples_between(task: Task, stream: str, low: int, high: int) -> pl.DataFrame:
+    """All tuples with low <= timestamp < high, stored and new, on every task alike."""
+    return task.once(("tuples", stream, low, high), lambda: _read(task, stream, low, high))
+
+
+def _read(task: Task, stream: str, low: int, high: int) -> pl.DataFrame:
+    inside = pl.col(TS).is_between(low, high, closed="left")
+    landed = task.landed(stream)
+    columns = landed.columns
+    parts = []
+    for mapped in task.stored_between(task.log_table(stream), low, high):
+        segment = mapped.segment
+        whole = segment is not None and low <= segment.low and segment.high < high
+        frame = mapped.frame.select(columns)
+        parts.append(frame if whole else frame.filter(inside))
+    parts.append(landed.filter(inside))
+    schema = {**data_schema(task.plan.types[stream]), TS: pl.Int64, POS: pl.Int64}
+    return concat(parts, landed if landed.columns else pl.DataFrame(schema=schema))

@@ -1,0 +1,173 @@
+"""Between relations and streams: ISTREAM, DSTREAM, RSTREAM, and windows over derived streams."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared import tables
+from thalweg.engine.shared.frames import (
+    FOREVER,
+    POS,
+    TS,
+    E,
+    H,
+    T,
+    W,
+    concat,
+    empty_relation,
+    empty_stream,
+    hash_of,
+    names,
+    net,
+)
+from thalweg.engine.shared.kernels.endings import events
+from thalweg.engine.shared.kernels.source import interval, tuples_between
+from thalweg.engine.shared.task import BEGINNING, Flow, Task
+from thalweg.plan.nodes import StreamKind
+
+
+def stream_of(task: Task, flow: Flow, op: ph.StreamOf) -> pl.DataFrame:
+    assert isinstance(op.input, ph.Exchange)
+    if op.kind is StreamKind.RSTREAM:
+        return snapshots(task, flow, op, op.input)
+    happened = events(task, flow, op, op.input, "ends")
+    return half(net(happened, [*names(len(op.types)), T]), op.kind)
+
+
+def half(changes: pl.DataFrame, kind: StreamKind) -> pl.DataFrame:
+    """The plus half (ISTREAM) or the minus half (DSTREAM) as stream rows."""
+    columns = [c for c in changes.columns if c.startswith("c")]
+    sign = 1 if kind is StreamKind.ISTREAM else -1
+    return changes.filter(pl.col(W) * sign > 0).select(
+        *columns, pl.col(T).alias(TS), pl.lit(0, dtype=pl.Int64).alias(POS), pl.col(W).abs()
+    )
+
+
+def snapshots(task: Task, flow: Flow, owner: ph.AnyOp, op: ph.Exchange) -> pl.DataFrame:
+    """RSTREAM: the whole relation, at every instant at which an input has a tuple or slides."""
+    low, high = task.range_of(flow)
+    columns = names(len(op.types))
+    delta = task.evaluate(flow, op).select(*columns, T, E, W)
+    table = task.state_table(flow, owner, "live")
+    old = [m.frame for m in task.stored_between(table, low + 1, high)]
+    old = [f if task.is_alone else f.filter(task.owns_hash()) for f in old]
+    _keep(task, op, table, columns, delta, high)
+    live = pl.concat([delta, *(f.select(delta.columns) for f in old)])
+    instants = np.unique(
+        np.concatenate(
+            [_arrivals(task, flow, low, high), _slides(task, flow, owner, live, low, high)]
+        )
+    )
+    if not live.height or not len(instants):
+        return empty_stream(op.types)
+    first = np.searchsorted(instants, np.maximum(live[T].to_numpy(), low), side="left")
+    last = np.searchsorted(instants, live[E].to_numpy(), side="left")
+    count = np.maximum(last - first, 0)
+    rows = np.repeat(np.arange(live.height), count)
+    ends = np.cumsum(count)
+    within = np.arange(len(rows)) - np.repeat(ends - count, count)
+    shown = live[rows].select(*columns, W)
+    shown = shown.with_columns(pl.Series(TS, instants[first[rows] + within], dtype=pl.Int64))
+    present = net(shown, [*columns, TS])
+    return present.select(*columns, TS, pl.lit(0, dtype=pl.Int64).alias(POS), W)
+
+
+def _keep(
+    task: Task, op: ph.Exchange, table: str, columns: list[str], delta: pl.DataFrame, high: int
+) -> None:
+    """Remember rows that reach beyond this tick."""
+    lasting = delta.filter(pl.col(E) > high)
+    if not lasting.height:
+        return
+    keyed = lasting.with_columns(hash_of([pl.col(c) for c in columns]).alias(H))
+    merge = tables.merge_intervals(columns, high)
+    tables.append(task, table, keyed, merge, low=T, high=E)
+
+
+def _arrivals(task: Task, flow: Flow, low: int, high: int) -> np.ndarray:
+    """Instants at which a base input has an accepted tuple, before any predicate."""
+    found = [
+        tuples_between(task, s, max(low, flow.horizon(s)), high)[TS].to_numpy()
+        for s in flow.streams
+    ]
+    return np.concatenate(found)
+
+
+def _slides(
+    task: Task, flow: Flow, owner: ph.AnyOp, live: pl.DataFrame, low: int, high: int
+) -> np.ndarray:
+    """Boundaries of sliding windows, as far as time runs, while something is there to be shown."""
+    slides = slides_below(owner)
+    if not slides or not live.height:
+        return np.empty(0, dtype=np.int64)
+    start = max(low, int(live[T].min()))  # type: ignore[arg-type]
+    stop = high if high < FOREVER else _last_instant(task, flow, owner) + 1
+    return np.concatenate([np.arange(-(-start // s) * s, stop, s) for s in sorted(slides)])
+
+
+def slides_below(op: ph.AnyOp) -> set[int]:
+    windows = [o.window for o in ph.walk(op) if isinstance(o, ph.Source | ph.TimeOf)]
+    return {w.slide for w in windows if w.slide > 1}
+
+
+def _last_instant(task: Task, flow: Flow, owner: ph.AnyOp) -> int:
+    """At the end of all inputs: when the last tuple came, or the last interval closes."""
+    last = BEGINNING
+    for op in ph.walk(owner):
+        match op:
+            case ph.Source() | ph.BaseStream():
+                newest = _newest(task, op.stream)
+                reach = op.window.interval(newest)[1] if isinstance(op, ph.Source) else FOREVER
+                last = max(last, newest, reach if reach < FOREVER else newest)
+            case ph.TimeOf():
+                ends = [m.frame[E].max() for m in task.stored(task.state_table(flow, op, "reach"))]
+                ends.append(_reach(task.evaluate(flow, op)))
+                last = max(last, *(int(e) for e in ends if e is not None))  # type: ignore[arg-type]
+    return last
+
+
+def _newest(task: Task, stream: str) -> int:
+    stored = [s.high for s in task.segments_of(task.log_table(stream))]
+    landed = task.landed(stream)[TS].max()
+    return max([BEGINNING, *stored, *([] if landed is None else [int(landed)])])  # type: ignore[arg-type]
+
+
+def _reach(rows: pl.DataFrame) -> int | None:
+    return rows.filter(pl.col(E) < FOREVER)[E].max()  # type: ignore[return-value]
+
+
+def time_of(task: Task, flow: Flow, op: ph.TimeOf) -> pl.DataFrame:
+    """A derived stream under a time window; rows that start after this tick wait."""
+    low, high = task.range_of(flow)
+    stream = task.evaluate(flow, op.input)
+    columns = names(len(op.types))
+    begin, end = interval(op.window)
+    rows = stream.select(*columns, begin.alias(T), end.alias(E), W).filter(pl.col(T) < pl.col(E))
+    _remember_reach(task, flow, op, rows)
+    if op.window.slide == 1:
+        return rows
+    table = task.state_table(flow, op, "waiting")
+    waiting = [
+        m.frame.filter(pl.col(T).is_between(low, high, closed="left"))
+        for m in task.stored_between(table, low, high)
+    ]
+    waiting = [f if task.is_alone else f.filter(task.owns_hash()) for f in waiting]
+    later = rows.filter(pl.col(T) >= high)
+    if later.height:
+        keyed = later.with_columns(hash_of([pl.col(c) for c in columns]).alias(H))
+        tables.append(
+            task, table, keyed, lambda f: f.filter(pl.col(T) >= high), by=T, low=T, high=T
+        )
+    now = rows.filter(pl.col(T) < high)
+    return concat([now, *(f.select(now.columns) for f in waiting)], empty_relation(op.types))
+
+
+def _remember_reach(task: Task, flow: Flow, op: ph.TimeOf, rows: pl.DataFrame) -> None:
+    """The latest end so far: RSTREAM asks for it when all inputs have ended."""
+    reach = _reach(rows)
+    if reach is not None:
+        furthest = pl.DataFrame({E: [reach], H: [0]}, schema={E: pl.Int64, H: pl.UInt64})
+        table = task.state_table(flow, op, "reach")
+        tables.append(task, table, furthest, lambda f: f.sort(E).tail(1), low=E, high=E)

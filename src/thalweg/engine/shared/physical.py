@@ -1,0 +1,287 @@
+"""Physical operators: what a task runs, as frozen values that compare by structure.
+
+Relation operators make deltas of interval rows, stream operators make stream rows (`frames`).
+Operators that are equal are one operator: queries registered together share them by this.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from thalweg.engine.shared.frames import Types
+from thalweg.plan.aggregates import AggCall
+from thalweg.plan.expr import TRUE, Expr
+from thalweg.plan.nodes import SetKind, StreamKind
+from thalweg.plan.windows import RowsWindow, TimeWindow
+
+
+@dataclass(frozen=True, slots=True)
+class BaseStream:
+    """A base stream's accepted tuples, or a base relation's changes with their signs. (stream)"""
+
+    stream: str
+    types: Types
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A base stream under a time window, filtered. Its state is the stream's SteM."""
+
+    stream: str
+    types: Types
+    window: TimeWindow
+    predicate: Expr = TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """A base relation; a minus that matches no row is rejected. State: multiplicities."""
+
+    input: Exchange
+
+    @property
+    def types(self) -> Types:
+        return self.input.types
+
+
+@dataclass(frozen=True, slots=True)
+class RowsOf:
+    """A stream under a Rows window. State: the rows inside, per key."""
+
+    input: Exchange
+    window: RowsWindow
+
+    @property
+    def types(self) -> Types:
+        return self.input.types
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOf:
+    """A derived stream under a time window."""
+
+    input: StreamOp
+    window: TimeWindow
+
+    @property
+    def types(self) -> Types:
+        return self.input.types
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Filter, then project."""
+
+    input: Op
+    predicate: Expr
+    exprs: tuple[Expr, ...]
+
+    @property
+    def types(self) -> Types:
+        return tuple(e.type for e in self.exprs)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinKey:
+    """Columns of different inputs that are equal in every result: (input, expression over it)."""
+
+    members: tuple[tuple[int, Expr], ...]
+
+    def member(self, position: int) -> Expr | None:
+        return next((e for i, e in self.members if i == position), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """MJoin over SteMs: every input's delta probes the others, in an order chosen per tick.
+
+    Conditions and output expressions are over the inputs' columns side by side.
+    """
+
+    inputs: tuple[Op, ...]
+    keys: tuple[JoinKey, ...]
+    conditions: tuple[Expr, ...]
+    exprs: tuple[Expr, ...]
+
+    @property
+    def types(self) -> Types:
+        return tuple(e.type for e in self.exprs)
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """Where each input's columns begin among all."""
+        starts = [0]
+        for op in self.inputs:
+            starts.append(starts[-1] + len(op.types))
+        return tuple(starts)
+
+    def shared_keys(self, left: int, right: int) -> tuple[JoinKey, ...]:
+        return tuple(k for k in self.keys if k.member(left) is not None and k.member(right))
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """Bag union; an input with sign -1 is taken away."""
+
+    inputs: tuple[tuple[int, Op], ...]
+
+    @property
+    def types(self) -> Types:
+        return self.inputs[0][1].types
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    input: Op
+    keys: tuple[Expr, ...]
+    aggregates: tuple[AggCall, ...]
+
+    @property
+    def types(self) -> Types:
+        return tuple(k.type for k in self.keys) + tuple(a.type for a in self.aggregates)
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    input: Op
+
+    @property
+    def types(self) -> Types:
+        return self.input.types
+
+
+@dataclass(frozen=True, slots=True)
+class SetOp:
+    """EXCEPT, INTERSECT (with or without ALL) by the multiplicities of both sides."""
+
+    kind: SetKind
+    all: bool
+    left: Op
+    right: Op
+
+    @property
+    def types(self) -> Types:
+        return self.left.types
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOf:
+    """ISTREAM, DSTREAM or RSTREAM of a relation. (stream)"""
+
+    kind: StreamKind
+    input: Op
+
+    @property
+    def types(self) -> Types:
+        return self.input.types
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The input's rows, brought to the task that owns their key; all rows to all without one."""
+
+    input: AnyOp
+    keys: tuple[Expr, ...] | None
+
+    @property
+    def types(self) -> Types:
+        return self.input.types
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A query's result: a relation's changelog (no kind), or its ISTREAM, DSTREAM or RSTREAM."""
+
+    input: Op
+    kind: StreamKind | None
+
+    @property
+    def types(self) -> Types:
+        return self.input.types
+
+
+StreamOp = BaseStream | StreamOf
+Op = (
+    Source
+    | Changes
+    | RowsOf
+    | TimeOf
+    | Map
+    | Join
+    | Union
+    | Aggregate
+    | Distinct
+    | SetOp
+    | Exchange
+)
+AnyOp = Op | BaseStream | StreamOf | Output
+
+
+def inputs_of(op: AnyOp) -> tuple[AnyOp, ...]:
+    match op:
+        case BaseStream() | Source():
+            return ()
+        case Join(inputs, _, _, _):
+            return inputs
+        case Union(inputs):
+            return tuple(i for _, i in inputs)
+        case SetOp(_, _, left, right):
+            return (left, right)
+        case _:
+            return (op.input,)
+
+
+def op_id(op: AnyOp) -> str:
+    """A short name that equal operators share, in this process and in every other."""
+    return hashlib.blake2b(repr(op).encode(), digest_size=9).hexdigest()
+
+
+def walk(op: AnyOp) -> Iterator[AnyOp]:
+    """The operator and everything below it, inputs first."""
+    for child in inputs_of(op):
+        yield from walk(child)
+    yield op
+
+
+def base_names(op: AnyOp) -> frozenset[str]:
+    """The base streams and relations below."""
+    return frozenset(o.stream for o in walk(op) if isinstance(o, BaseStream | Source))
+
+
+def is_everywhere(op: AnyOp) -> bool:
+    """Whether every task can compute all of the operator's rows from the streams' new segments."""
+    match op:
+        case BaseStream() | Source():
+            return True
+        case Map() | Union():
+            return all(is_everywhere(i) for i in inputs_of(op))
+        case Exchange(_, keys):
+            return keys is None
+        case _:
+            return False
+
+
+def is_from_streams(op: AnyOp) -> bool:
+    """Whether it only filters, projects and unites base streams: cheap, and the same everywhere."""
+    match op:
+        case BaseStream() | Source():
+            return True
+        case Map() | Union():
+            return all(is_from_streams(i) for i in inputs_of(op))
+        case _:
+            return False
+
+
+def level(op: AnyOp) -> int:
+    """How many times rows change hands between tasks below this operator."""
+    below = max((level(i) for i in inputs_of(op)), default=0)
+    moves = isinstance(op, Exchange) and not is_everywhere(op.input)
+    return below + 1 if moves else below
+
+
+def key_label(keys: tuple[Expr, ...]) -> str:
+    """A short name for an index key, for table names."""
+    return hashlib.blake2b(repr(keys).encode(), digest_size=6).hexdigest() if keys else "all"

@@ -1,0 +1,182 @@
+"""What a Spark task of a tick does: evaluate one level, hand rows on, write one bundle.
+
+The functions here run inside Spark's Python workers. They know nothing of Spark.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared import stems
+from thalweg.engine.shared.expressions import to_polars
+from thalweg.engine.shared.frames import hash_of
+from thalweg.engine.shared.kernels import KERNELS
+from thalweg.engine.shared.kernels.exchange import mailbox
+from thalweg.engine.shared.kernels.output import output
+from thalweg.engine.shared.task import (
+    HASH_SPACE,
+    READER,
+    Flow,
+    Plan,
+    Task,
+    TaskReport,
+    TickSpec,
+    carried,
+)
+
+Letter = tuple[int, dict[str, list[bytes]]]  # to which task, what is in its mailboxes
+REPORTS = "reports"
+
+_plans: dict[str, Plan] = {}
+
+
+def load_plan(path: str) -> Plan:
+    """The plan file, read once per process; a changed plan is a new file."""
+    if path not in _plans:
+        _plans.clear()
+        _plans[path] = pickle.loads(Path(path).read_bytes())
+    return _plans[path]
+
+
+def run_alone(packed: bytes) -> list[bytes]:
+    """A whole tick in one task; nothing changes hands."""
+    spec, plan = _open(packed)
+    task = Task(spec, plan, KERNELS, 0, 0)
+    _store_streams(task)
+    for flow in _due(spec, plan):
+        for query, op in flow.outputs:
+            _emit(task, flow, query, op)
+    return [_finish(task)]
+
+
+def run_level(
+    packed: bytes, number: int, level: int, letters: Iterator[Letter]
+) -> Iterator[Letter]:
+    """One level of a tick in one of several tasks; the last level's letters are reports."""
+    spec, plan = _open(packed)
+    task = Task(spec, plan, KERNELS, number, level)
+    reports: list[bytes] = []
+    for _, boxes in letters:
+        reports += boxes.pop(REPORTS, [])
+        for box, frames in boxes.items():
+            task.inbox.setdefault(box, []).extend(pl.read_ipc(io.BytesIO(f)) for f in frames)
+    if level == 0:
+        _store_streams(task)
+    outgoing: list[dict[str, list[bytes]]] = [{} for _ in range(spec.tasks)]
+    for flow in _due(spec, plan):
+        for query, op in flow.outputs:
+            if plan.level_of(op) == level:
+                _emit(task, flow, query, op)
+        for op in _operators(flow):
+            _hand_on(task, flow, op, outgoing)
+        for op, reader in _edges(flow):
+            _carry(task, flow, op, reader, outgoing)
+    outgoing[number][REPORTS] = [*reports, _finish(task)]
+    yield from ((to, boxes) for to, boxes in enumerate(outgoing) if boxes)
+
+
+def _open(packed: bytes) -> tuple[TickSpec, Plan]:
+    spec = msgspec.msgpack.decode(packed, type=TickSpec)
+    READER.keep_only(Path(spec.folder) / "segments", {s.bundle for s in spec.segments})
+    return spec, load_plan(spec.plan)
+
+
+def _due(spec: TickSpec, plan: Plan) -> list[Flow]:
+    """Flows for which time moves on."""
+    return [f for f in plan.flows if spec.ranges[f.name][0] < spec.ranges[f.name][1]]
+
+
+def _store_streams(task: Task) -> None:
+    for stream in task.spec.backfill:
+        stems.backfill(task, stream)
+    for stream in task.spec.landed:
+        if stream in task.plan.stems:
+            stems.store(task, stream)
+
+
+def _emit(task: Task, flow: Flow, query: str, op: ph.Output) -> None:
+    began = time.perf_counter()
+    rows = output(task, flow, query, op)
+    if rows.height:
+        low, high = task.range_of(flow)
+        task.writer.add(f"out/{query}", rows, low, high)
+    task.report.seconds[query] = time.perf_counter() - began
+
+
+def _operators(flow: Flow) -> list[ph.AnyOp]:
+    found = {id(o): o for _, out in flow.outputs for o in ph.walk(out)}
+    return list(found.values())
+
+
+def _edges(flow: Flow) -> list[tuple[ph.AnyOp, ph.AnyOp]]:
+    found = {
+        (id(below), id(op)): (below, op) for op in _operators(flow) for below in ph.inputs_of(op)
+    }
+    return list(found.values())
+
+
+def _hand_on(task: Task, flow: Flow, op: ph.AnyOp, outgoing: list[dict[str, list[bytes]]]) -> None:
+    """Rows of this level that an Exchange brings to the tasks that own them."""
+    plan, tasks = task.plan, task.spec.tasks
+    if not isinstance(op, ph.Exchange) or ph.is_everywhere(op.input):
+        return
+    if plan.level_of(op) != task.level + 1 or mailbox(task, flow, op) in outgoing[task.number]:
+        return
+    frame = task.evaluate(flow, op.input)
+    if not frame.height:
+        return
+    box = mailbox(task, flow, op)
+    if op.keys is None:
+        everything = _packed(frame)
+        for boxes in outgoing:
+            boxes.setdefault(box, []).append(everything)
+        return
+    hashed = frame.with_columns(hash_of([to_polars(k) for k in op.keys]).alias("_to"))
+    for to in range(tasks):
+        low, high = HASH_SPACE * to // tasks, HASH_SPACE * (to + 1) // tasks - 1
+        part = hashed.filter(pl.col("_to").is_between(low, high)).drop("_to")
+        if part.height:
+            outgoing[to].setdefault(box, []).append(_packed(part))
+
+
+def _carry(
+    task: Task,
+    flow: Flow,
+    op: ph.AnyOp,
+    reader: ph.AnyOp,
+    outgoing: list[dict[str, list[bytes]]],
+) -> None:
+    """Rows that a later level of this same task reads again."""
+    plan = task.plan
+    box = carried(task, flow, op)
+    if ph.is_from_streams(op) or box in outgoing[task.number]:
+        return
+    if isinstance(reader, ph.Exchange) and not ph.is_everywhere(op):
+        return  # an Exchange reads at the level of its input
+    if plan.level_of(op) <= task.level < plan.level_of(reader):
+        frame = task.evaluate(flow, op)
+        if frame.height:
+            outgoing[task.number][box] = [_packed(frame)]
+
+
+def _packed(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_ipc(buffer)
+    return buffer.getvalue()
+
+
+def _finish(task: Task) -> bytes:
+    task.report.added = task.writer.close()
+    return msgspec.msgpack.encode(task.report)
+
+
+def read_report(packed: bytes) -> TaskReport:
+    return msgspec.msgpack.decode(packed, type=TaskReport)

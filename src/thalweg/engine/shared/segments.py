@@ -1,0 +1,159 @@
+"""Segments: immutable, sorted pieces of SteMs and operator state, many to a file.
+
+A task writes one *bundle* per tick: Arrow IPC streams one after the other, uncompressed, so that a
+reader maps the bundle and a segment costs nothing to open. A segment is sorted by one column: a
+SteM by the hash of its key (a bucket is a range of hashes, so a slice of every segment), pending
+ends by their instant. A `Segment` says where it is and what it spans; the manifest is a list of
+them, and a segment that nobody lists does not exist.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from thalweg.engine.shared.frames import H
+
+ALIGNMENT = 64
+
+
+class Segment(msgspec.Struct, frozen=True, array_like=True):
+    """One piece of a table. `low` and `high` bound its instants, `first` and `last` its hashes."""
+
+    table: str
+    bundle: str
+    offset: int
+    size: int
+    rows: int
+    low: int
+    high: int
+    first: int
+    last: int
+    hashing: str = ""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.bundle, self.offset
+
+
+HASHING = f"polars-{pl.__version__}"  # a hash is only comparable with those of the same library
+
+
+class BundleWriter:
+    """Writes segments into one new file; nothing counts before `close` has made it durable."""
+
+    def __init__(self, folder: Path, name: str, *, durable: bool = True) -> None:
+        self.name = name
+        self.segments: list[Segment] = []
+        self._path = folder / name
+        self._durable = durable
+        self._file: pa.OSFile | None = None
+
+    def add(self, table: str, frame: pl.DataFrame, low: int, high: int) -> Segment:
+        """Append a frame that is already sorted."""
+        if self._file is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = pa.OSFile(str(self._path), "wb")
+        offset = self._file.tell()
+        columns = frame.to_arrow(compat_level=pl.CompatLevel.newest()).combine_chunks()
+        with pa.ipc.new_stream(self._file, columns.schema) as writer:
+            writer.write_table(columns)
+        size = self._file.tell() - offset
+        self._file.write(b"\0" * (-self._file.tell() % ALIGNMENT))
+        first, last = (frame[H].min(), frame[H].max()) if H in frame.columns else (0, 0)
+        segment = Segment(
+            table, self.name, offset, size, frame.height, low, high, first, last, HASHING
+        )
+        self.segments.append(segment)
+        return segment
+
+    def close(self) -> list[Segment]:
+        if self._file is not None:
+            self._file.close()
+            if self._durable:
+                _sync(self._path)
+        return self.segments
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_frame(path: Path, frame: pl.DataFrame, *, durable: bool) -> None:
+    """One frame in a file of its own."""
+    columns = frame.to_arrow(compat_level=pl.CompatLevel.newest()).combine_chunks()
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, columns.schema) as writer:
+        writer.write_table(columns)
+    if durable:
+        _sync(path)
+
+
+def read_frame(path: Path) -> pl.DataFrame:
+    """The frame of such a file, mapped."""
+    with pa.memory_map(str(path)) as mapped:
+        frame = pl.from_arrow(pa.ipc.open_file(mapped).read_all())
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+class Mapped:
+    """A segment in memory: its frame, and its hashes as an array to search in."""
+
+    __slots__ = ("_hashes", "frame", "segment")
+
+    def __init__(self, frame: pl.DataFrame, segment: Segment | None = None) -> None:
+        self.frame = frame
+        self.segment = segment
+        self._hashes: np.ndarray | None = None
+
+    @property
+    def hashes(self) -> np.ndarray:
+        if self._hashes is None:
+            self._hashes = self.frame[H].to_numpy()
+        return self._hashes
+
+
+class SegmentReader:
+    """Maps segments and keeps them mapped; one per worker process, across ticks."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, pa.Buffer] = {}
+        self._mapped: dict[tuple[str, str, int], Mapped] = {}
+
+    def read(self, folder: Path, segment: Segment) -> Mapped:
+        key = (str(folder), segment.bundle, segment.offset)
+        found = self._mapped.get(key)
+        if found is None:
+            found = self._mapped[key] = Mapped(self._frame(folder, segment), segment)
+        return found
+
+    def _frame(self, folder: Path, segment: Segment) -> pl.DataFrame:
+        path = str(folder / segment.bundle)
+        buffer = self._buffers.get(path)
+        if buffer is None:
+            with pa.memory_map(path) as mapped:
+                buffer = self._buffers[path] = mapped.read_buffer()
+        part = buffer.slice(segment.offset, segment.size)
+        table = pa.ipc.open_stream(pa.BufferReader(part)).read_all()
+        frame = pl.from_arrow(table)
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    def keep_only(self, folder: Path, bundles: set[str]) -> None:
+        """Forget what the manifest no longer names, so that its files can go."""
+        here = str(folder)
+        stale = [k for k in self._mapped if k[0] == here and k[1] not in bundles]
+        for key in stale:
+            del self._mapped[key]
+        paths = {str(folder / b) for b in bundles}
+        for path in [p for p in self._buffers if p.startswith(here + os.sep) and p not in paths]:
+            del self._buffers[path]

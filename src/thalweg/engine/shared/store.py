@@ -1,0 +1,159 @@
+"""The data directory's book: everything that must survive a crash, in one SQLite file.
+
+A tick is written down before it runs and committed in one transaction when its output is
+delivered; segments and landed files exist only if the book lists them. So kill -9 at any point
+leaves a state from which the same tick can be run again, with the same output.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from thalweg.engine.shared.segments import HASHING, Segment
+
+FORMAT = "1"
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS definitions (
+    name TEXT PRIMARY KEY, kind TEXT NOT NULL, text TEXT NOT NULL, place INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS queries (
+    name TEXT PRIMARY KEY, epoch INTEGER NOT NULL, started INTEGER, horizons BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS partitions (
+    stream TEXT NOT NULL, partition INTEGER NOT NULL,
+    newest INTEGER NOT NULL, cut INTEGER NOT NULL, position INTEGER NOT NULL,
+    PRIMARY KEY (stream, partition));
+CREATE TABLE IF NOT EXISTS batches (
+    stream TEXT NOT NULL, batch TEXT NOT NULL, PRIMARY KEY (stream, batch)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS landed (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, file TEXT, rows INTEGER NOT NULL,
+    partition INTEGER NOT NULL, newest INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS floors (
+    stream TEXT PRIMARY KEY, complete_from INTEGER NOT NULL, late_below INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS stems (
+    stream TEXT NOT NULL, place INTEGER NOT NULL, keys BLOB NOT NULL, PRIMARY KEY (stream, place));
+CREATE TABLE IF NOT EXISTS segments (
+    bundle TEXT NOT NULL, start INTEGER NOT NULL, packed BLOB NOT NULL,
+    PRIMARY KEY (bundle, start)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS frontiers (flow TEXT PRIMARY KEY, frontier INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS fanouts (
+    probe TEXT PRIMARY KEY, fanout REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS tick (
+    only INTEGER PRIMARY KEY CHECK (only = 1), number INTEGER NOT NULL, record BLOB);
+CREATE TABLE IF NOT EXISTS progress (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
+"""
+
+
+class StoreError(RuntimeError):
+    """A data directory that can't be opened, and why."""
+
+
+class Store:
+    """One SQLite connection, used by one thread at a time."""
+
+    def __init__(self, folder: Path, *, durable: bool = True) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._lock = threading.RLock()
+        self._db = sqlite3.connect(
+            folder / "book.sqlite", check_same_thread=False, isolation_level=None
+        )
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}")
+        self._db.executescript(_SCHEMA)
+        self._check_format()
+
+    def _check_format(self) -> None:
+        for name, wanted in (("format", FORMAT), ("hashing", HASHING)):
+            self._db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, wanted))
+            (found,) = self._one("SELECT value FROM meta WHERE name = ?", name)
+            if found != wanted:
+                raise StoreError(
+                    f"{self.folder} was written with {name} {found}, this is {wanted}: "
+                    "open it with the version that wrote it, or start with a new --data-dir"
+                )
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing, durable when it returns. Transactions inside one another are one."""
+        with self._lock:
+            if self._db.in_transaction:
+                yield self._db
+                return
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    def all(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return self._db.execute(sql, values).fetchall()
+
+    def _one(self, sql: str, *values: Any) -> tuple[Any, ...]:
+        found = self._db.execute(sql, values).fetchone()
+        assert found is not None
+        return tuple(found)
+
+    # --- segments
+
+    def segments(self) -> list[Segment]:
+        decode = msgspec.msgpack.Decoder(Segment).decode
+        return [decode(row[0]) for row in self.all("SELECT packed FROM segments")]
+
+    def change_segments(self, added: list[Segment], removed: list[tuple[str, int]]) -> None:
+        encode = msgspec.msgpack.Encoder().encode
+        with self.transaction() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO segments VALUES (?, ?, ?)",
+                [(s.bundle, s.offset, encode(s)) for s in added],
+            )
+            db.executemany("DELETE FROM segments WHERE bundle = ? AND start = ?", removed)
+
+    # --- ticks
+
+    def tick(self) -> tuple[int, bytes | None]:
+        """The number of the last tick, and its record if it has not been committed."""
+        rows = self.all("SELECT number, record FROM tick")
+        return (int(rows[0][0]), rows[0][1]) if rows else (0, None)
+
+    def write_tick(self, number: int, record: bytes | None) -> None:
+        with self.transaction() as db:
+            db.execute("INSERT OR REPLACE INTO tick VALUES (1, ?, ?)", (number, record))
+
+    # --- small values
+
+    def progress(self, name: str) -> bytes | None:
+        rows = self.all("SELECT value FROM progress WHERE name = ?", name)
+        return rows[0][0] if rows else None
+
+    def write_progress(self, name: str, value: bytes) -> None:
+        with self.transaction() as db:
+            db.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (name, value))
+
+    def count(self, name: str, by: int) -> None:
+        if by:
+            with self.transaction() as db:
+                db.execute(
+                    "INSERT INTO counters VALUES (?, ?) "
+                    "ON CONFLICT (name) DO UPDATE SET value = value + excluded.value",
+                    (name, by),
+                )
+
+    def counters(self, prefix: str = "") -> dict[str, int]:
+        rows = self.all("SELECT name, value FROM counters WHERE name LIKE ?", prefix + "%")
+        return {str(name): int(value) for name, value in rows}

@@ -1,0 +1,104 @@
+"""The shared engine in the form that the conformance kit asks for."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import polars as pl
+from tests.conformance.runner import Inputs
+
+from thalweg.engine.arrivals import Arrival
+from thalweg.engine.changelog import Change
+from thalweg.engine.reference import Options
+from thalweg.engine.shared.engine import Emission, SharedEngine
+from thalweg.engine.shared.executors import Executor, InProcess
+from thalweg.engine.shared.frames import dtype
+from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
+
+
+def shared_engine(
+    catalog: Catalog,
+    queries: Sequence[QueryDef],
+    inputs: Inputs,
+    options: Options,
+    *,
+    tuples_per_tick: int = 1_000,
+    executor: Executor | None = None,
+) -> dict[str, list[Change]]:
+    """Run queries over recorded arrivals, so many of each stream to a tick."""
+    results: dict[str, list[Change]] = {q.name: [] for q in queries}
+
+    def deliver(emission: Emission) -> None:
+        results[emission.query] += changes(emission.rows)
+
+    with tempfile.TemporaryDirectory() as folder:
+        engine = SharedEngine(
+            Path(folder),
+            executor or InProcess(),
+            deliver=deliver,
+            durable=False,
+            rows_for_more_tasks=0,
+        )
+        for stream in catalog.streams():
+            engine.add_stream(stream)
+        engine.add_queries(queries)
+        _begin_as(engine, options)
+        feed(engine, catalog, inputs, tuples_per_tick)
+        engine.store.close()
+    return results
+
+
+def _begin_as(engine: SharedEngine, options: Options) -> None:
+    """Let the queries start, and their history begin, where a case says."""
+    for name, query in engine.queries.items():
+        horizons = tuple(sorted(options.get("horizons", {}).items()))
+        engine.queries[name] = replace(query, started=options.get("start"), horizons=horizons)
+
+
+def feed(engine: SharedEngine, catalog: Catalog, inputs: Inputs, tuples_per_tick: int) -> None:
+    streams = {s.name: s for s in catalog.streams()}
+    for name, arrivals in inputs.items():
+        engine.landing.declare(streams[name], sorted({a.partition for a in arrivals}))
+    waiting = {name: iter(arrivals) for name, arrivals in inputs.items()}
+    while waiting:
+        for name, arrivals in list(waiting.items()):
+            chunk = list(islice(arrivals, tuples_per_tick))
+            if not chunk:
+                engine.finish(name)
+                del waiting[name]
+            push(engine, streams[name], chunk)
+        engine.run_to_end()
+    engine.run_to_end()
+
+
+def push(engine: SharedEngine, stream: StreamDef, arrivals: Sequence[Arrival]) -> None:
+    for partition in sorted({a.partition for a in arrivals}):
+        part = [a for a in arrivals if a.partition == partition]
+        engine.landing.push(
+            stream, batch(stream, part), partition=partition, positions=[a.position for a in part]
+        )
+
+
+def batch(stream: StreamDef, arrivals: Sequence[Arrival]) -> pl.DataFrame:
+    columns = {
+        f.name: pl.Series([a.row[i] for a in arrivals], dtype=dtype(f.type))
+        for i, f in enumerate(stream.fields)
+    }
+    if stream.timestamp_index is None:
+        stamps = [a.timestamp for a in arrivals]
+        if stream.timestamp_type.is_integer:
+            columns[stream.timestamp] = pl.Series(stamps, dtype=pl.Int64)
+        else:
+            micros = pl.Series([s * stream.resolution_us for s in stamps], dtype=pl.Int64)
+            columns[stream.timestamp] = micros.cast(pl.Datetime("us"))
+    if stream.is_relation:
+        columns["op"] = pl.Series([a.op for a in arrivals], dtype=pl.String)
+    return pl.DataFrame(columns)
+
+
+def changes(rows: pl.DataFrame) -> list[Change]:
+    return [Change(ts, "+" if op > 0 else "-", tuple(row)) for ts, op, *row in rows.iter_rows()]
