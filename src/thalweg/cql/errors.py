@@ -76,7 +76,7 @@ class Mistake(Exception):
         return Diagnostic(self.message, line, column, max(1, end - start), self.hint, severity)
 
 
-def closest(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
+def closest(name: str, candidates: Iterable[str], cutoff: float = 0.65) -> str | None:
     """The candidate that was probably meant, if one is close."""
     by_key = {c.lower(): c for c in candidates}
     found = difflib.get_close_matches(name.lower(), by_key, n=1, cutoff=cutoff)

@@ -85,7 +85,10 @@ class ExpressionBinder:
             return outer
         if ref.quoted:
             return self._quoted_string(ref)
-        raise self.scope.unknown(ref)
+        mistake = self.scope.unknown(ref)
+        if mistake.hint is None and ref.qualifier is None and self.clause in ("WHERE", "HAVING"):
+            mistake.hint = f"a string is written in single quotes: '{ref.name}'"
+        raise mistake
 
     def _alias(self, expr: syntax.Expr) -> Expr:
         # Without the aliases, so that `SELECT a + 1 AS b, b + 1 AS a` can't turn in a circle.
@@ -108,7 +111,9 @@ class ExpressionBinder:
             raise Mistake(message, ref.span, "a sub-query sees the query right around it")
         if not (self.clause == "WHERE" and self.context.is_correlated):
             message = f'"{ref.name}" belongs to the enclosing query'
-            raise Mistake(message, ref.span, "only the sub-query's WHERE may refer to it")
+            raise Mistake(
+                message, ref.span, "only the WHERE of the sub-query itself may refer to it"
+            )
         return Col(OUTER + found.index, found.type, found.name)
 
     def _quoted_string(self, ref: syntax.ColumnRef) -> Expr:

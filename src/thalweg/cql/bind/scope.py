@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from thalweg.cql.errors import Mistake, closest
+from thalweg.cql.errors import Mistake, Span, closest
 from thalweg.cql.syntax import ColumnRef
 from thalweg.plan.expr import Col
 from thalweg.plan.nodes import Schema
@@ -20,15 +20,19 @@ class Source:
 
     alias: str | None
     fields: Schema
+    span: Span
     offset: int = 0
     table: str | None = None
     stamp: str | None = None  # a timestamp that is not among the columns
 
 
 class Scope:
-    def __init__(self, sources: tuple[Source, ...], outer: Scope | None = None) -> None:
+    def __init__(
+        self, sources: tuple[Source, ...], outer: Scope | None = None, place: str = "FROM"
+    ) -> None:
         self.sources = sources
         self.outer = outer
+        self.place = place  # what holds the sources, for messages
         self._by_alias = {s.alias.lower(): s for s in sources if s.alias is not None}
         self._by_name: dict[str, list[tuple[Source, Col]]] = {}
         for source in sources:
@@ -70,23 +74,24 @@ class Scope:
         else:
             candidates = self.column_names()
             where = "in " + ", ".join(s.alias or "the sub-query" for s in self.sources)
-        hint = self._stamp_hint(ref)
         near = closest(ref.name, candidates)
         if near is not None:
-            hint = f'did you mean "{near}"?'
+            hint: str | None = f'did you mean "{near}"?'
+        else:
+            hint = self._stamp_hint(ref) or _clash_hint(f".{ref.name}", candidates)
         return Mistake(f'there is no column "{ref.name}" {where}', ref.span, hint)
 
     def _unknown_qualifier(self, ref: ColumnRef) -> Mistake:
         assert ref.qualifier is not None
         wanted = ref.qualifier.lower()
+        hint = _clash_hint(f"{ref.qualifier}.{ref.name}", self.column_names())
         for source in self.sources:
             if source.table is not None and source.table.lower() == wanted and source.alias:
                 hint = f'{source.table} is called "{source.alias}" here'
-                break
-        else:
-            near = closest(ref.qualifier, (s.alias for s in self.sources if s.alias))
-            hint = f'did you mean "{near}"?' if near is not None else ""
-        return Mistake(f'"{ref.qualifier}" is not in FROM', ref.span, hint or None)
+        near = closest(ref.qualifier, (s.alias for s in self.sources if s.alias))
+        if hint is None and near is not None:
+            hint = f'did you mean "{near}"?'
+        return Mistake(f'"{ref.qualifier}" is not in {self.place}', ref.span, hint)
 
     def _stamp_hint(self, ref: ColumnRef) -> str | None:
         for source in self.sources:
@@ -96,6 +101,12 @@ class Scope:
                     "list it among them in CREATE"
                 )
         return None
+
+
+def _clash_hint(ending: str, candidates: list[str]) -> str | None:
+    """For columns that a sub-query told apart by their stream, such as "X.A" and "Y.A"."""
+    found = [f'"{c}"' for c in candidates if c.lower().endswith(ending.lower())]
+    return f"write {' or '.join(found)}, with the quotes" if found else None
 
 
 def _ambiguous(ref: ColumnRef, sources: list[Source]) -> Mistake:

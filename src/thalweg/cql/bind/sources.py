@@ -83,7 +83,7 @@ def _bind_item(item: syntax.FromItem, context: Context, bind_query: BindQuery) -
     resolution_us = context.check_resolution(node, what, item.span)
     alias = item.alias.text if item.alias is not None else table
     relation = _windowed(node, item, what, resolution_us, (alias, table))
-    source = Source(alias, relation.schema, 0, table, stamp)
+    source = Source(alias, relation.schema, item.span, 0, table, stamp)
     return Rows((relation,), (source,), (item.span,))
 
 
@@ -140,7 +140,7 @@ def _bind_join(item: syntax.JoinRef, context: Context, bind_query: BindQuery) ->
     _check_aliases(both)
     condition: tuple[Expr, ...] = ()
     if item.condition is not None:
-        binder = ExpressionBinder(Scope(both.sources, context.outer), context, "ON")
+        binder = ExpressionBinder(Scope(both.sources, context.outer, "this JOIN"), context, "ON")
         condition = (binder.condition(item.condition, "ON"),)
     if not item.is_left:
         return replace(both, conditions=both.conditions + condition)
@@ -155,7 +155,6 @@ def _check_aliases(rows: Rows) -> None:
         if source.alias is None:
             continue
         if source.alias.lower() in seen:
-            span = rows.spans[-1]
-            hint = f"give each an alias: {source.alias} AS a, {source.alias} AS b"
-            raise Mistake(f'"{source.alias}" stands in FROM twice', span, hint)
+            message = f'"{source.alias}" stands in FROM twice'
+            raise Mistake(message, source.span, "give the two different aliases")
         seen.add(source.alias.lower())

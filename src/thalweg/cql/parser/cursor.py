@@ -63,12 +63,12 @@ class Cursor:
     def unexpected(self, wanted: str, where: str = "", hint: str | None = None) -> Mistake:
         context = f" {where}" if where else ""
         message = f"expected {wanted}{context}, found {self.token.described}"
-        return Mistake(message, self.token.span, hint or self._misspelt_keyword())
+        return Mistake(message, self.token.span, hint or self.misspelt_keyword())
 
-    def _misspelt_keyword(self) -> str | None:
+    def misspelt_keyword(self) -> str | None:
         """A word right here that is nearly a keyword; just before, it was taken for an alias."""
         for token in (self.token, self.previous):
-            if token.kind is Kind.WORD and token.key not in RESERVED:
+            if token.kind is Kind.WORD and token.key not in (*RESERVED, *_CLAUSE_WORDS):
                 near = closest(token.text, _CLAUSE_WORDS, cutoff=0.75)
                 if near is not None:
                     return f'is "{token.text}" a misspelt {near}?'

@@ -121,8 +121,8 @@ class SourceParser(PrimaryParser):
         if self.accept("UNBOUNDED"):
             return None
         if not self.accept("RANGE"):
-            wanted = "Now, Range, Unbounded, Rows or Partition By"
-            raise self.unexpected(wanted, hint="[Range 5 minutes], [Rows 10]")
+            hint = self.misspelt_keyword() or "[Range 5 minutes], [Rows 10]"
+            raise self.unexpected("Now, Range, Unbounded, Rows or Partition By", hint=hint)
         return None if self.accept("UNBOUNDED") else self.duration("a length such as 5 minutes")
 
     def _rows(self, start: int) -> RowsWindow:
