@@ -98,6 +98,8 @@ def default_settings(master: str) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         # An overflow or a bad cast that our expressions do not foresee is an error, never a guess.
         "spark.sql.ansi.enabled": "true",
+        # DECIMAL is exact: a result keeps its scale, and what does not fit is no result.
+        "spark.sql.decimalOperations.allowPrecisionLoss": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # The default, INT96, is a legacy that other readers of our Parquet files do not share.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -139,7 +141,8 @@ def _prepare_environment(master: str) -> None:
     if master.startswith("local"):
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     # Errors reach the caller as exceptions; PySpark would print them once more, as JSON.
-    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _home_with_own_work_folder(installed: Path) -> str:

@@ -1,0 +1,82 @@
+"""CAST as Spark expressions, by docs/values.md. Spark's own casts of text take more than we do."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812
+
+from thalweg.engine.native.types import spark_type
+from thalweg.engine.native.unsupported import Unsupported
+from thalweg.engine.native.values import FIRST_US, decimal_text, fit_double, from_micros, micros
+from thalweg.plan.types import Kind, SqlType
+
+# Whole texts, written for Java; `$` would let a line feed follow.
+WHOLE = r"\A[+-]?[0-9]+\z"
+POINT = r"\A[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)\z"
+FLOAT = r"\A[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
+DATE = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
+MOMENT = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z?)?\z"
+TRUE, FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
+
+
+def cast(value: Column, source: SqlType, target: SqlType) -> Column:
+    if source == target:
+        return value
+    if source.kind is Kind.NULL:
+        return F.lit(None).cast(spark_type(target))
+    if source.kind is Kind.VARCHAR:
+        return _from_text(F.trim(value), target)
+    match target.kind:
+        case Kind.VARCHAR:
+            return _to_text(value, source)
+        case Kind.INTEGER | Kind.BIGINT:
+            return _to_whole(value, source).try_cast(spark_type(target))
+        case Kind.DOUBLE:
+            return fit_double(value.cast("double"))
+        case Kind.BOOLEAN:
+            return value != 0
+        case Kind.DECIMAL if source.kind is Kind.DOUBLE:
+            return decimal_text(value).try_cast(spark_type(target))
+        case _:
+            return value.try_cast(spark_type(target))
+
+
+def _to_whole(value: Column, source: SqlType) -> Column:
+    """Rounded."""
+    if source.kind is Kind.DOUBLE:
+        value = decimal_text(value)
+    return value.try_cast("decimal(38,0)") if source.kind in (Kind.DOUBLE, Kind.DECIMAL) else value
+
+
+def _to_text(value: Column, source: SqlType) -> Column:
+    if source.kind is Kind.DOUBLE:
+        raise Unsupported("CAST of DOUBLE to VARCHAR", "Spark writes a DOUBLE in another form")
+    return value.cast("string")
+
+
+def _from_text(text: Column, target: SqlType) -> Column:
+    match target.kind:
+        case Kind.INTEGER | Kind.BIGINT:
+            return _if_like(text, WHOLE).try_cast(spark_type(target))
+        case Kind.DOUBLE:
+            return fit_double(_if_like(text, FLOAT).try_cast("double"))
+        case Kind.DECIMAL:
+            return _if_like(text, POINT).try_cast(spark_type(target))
+        case Kind.BOOLEAN:
+            word = F.lower(text)
+            return F.when(word.isin(*TRUE), True).when(word.isin(*FALSE), False)
+        case Kind.DATE:
+            return _moment(_if_like(text, DATE)).cast("date")
+        case Kind.TIMESTAMP:
+            return _moment(F.rtrim(_if_like(text, MOMENT), F.lit("Z")))
+        case _:
+            raise Unsupported(f"CAST of VARCHAR to {target}", "there is no such cast")
+
+
+def _moment(text: Column) -> Column:
+    moment = micros(text.try_cast("timestamp_ntz"))
+    return from_micros(F.when(moment >= FIRST_US, moment))  # Spark has a year 0
+
+
+def _if_like(text: Column, pattern: str) -> Column:
+    return F.when(text.rlike(pattern), text)

@@ -1,0 +1,155 @@
+"""Brings a plan into the one form that this engine runs: select, project, join over time windows.
+
+Filters and projections are pulled above all joins, so that what remains is a list of windowed base
+streams, a condition and output expressions over the columns of all inputs in a row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from thalweg.engine.native.unsupported import Unsupported
+from thalweg.plan.catalog import StreamDef
+from thalweg.plan.expr import Col, Expr, conjuncts, shift, substitute
+from thalweg.plan.nodes import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    LeftJoin,
+    Mark,
+    Node,
+    Project,
+    Scan,
+    SetOp,
+    StreamKind,
+    ToStream,
+    Window,
+    resolution_us,
+)
+from thalweg.plan.windows import RowsWindow
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A base stream under a window of `length` instants; None never ends."""
+
+    stream: StreamDef
+    length: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SelectProjectJoin:
+    inputs: tuple[Input, ...]
+    condition: tuple[Expr, ...]  # conjuncts
+    outputs: tuple[Expr, ...]
+    names: tuple[str, ...]
+    is_stream: bool  # ISTREAM of the relation, else the relation itself
+
+    def input_of(self, column: int) -> int:
+        """Which input a column belongs to."""
+        for number, first in enumerate(self.offsets):
+            if column < first + len(self.inputs[number].stream.fields):
+                return number
+        raise IndexError(column)
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """Where each input's columns begin."""
+        widths = [len(i.stream.fields) for i in self.inputs]
+        return tuple(sum(widths[:number]) for number in range(len(widths)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    inputs: tuple[Input, ...]
+    condition: tuple[Expr, ...]
+    outputs: tuple[Expr, ...]
+
+    @property
+    def width(self) -> int:
+        return sum(len(i.stream.fields) for i in self.inputs)
+
+
+def flatten(plan: Node) -> SelectProjectJoin:
+    """Raises Unsupported, naming the operator, for any plan that has another form."""
+    resolution_us(plan)
+    relation, is_stream = plan, False
+    if isinstance(plan, ToStream):
+        if plan.kind is not StreamKind.ISTREAM:
+            raise Unsupported(plan.kind.value, "Spark's append mode has no operator for it")
+        relation, is_stream = plan.input, True
+    part = _flatten(relation)
+    names = tuple(f.name for f in plan.schema)
+    return SelectProjectJoin(part.inputs, part.condition, part.outputs, names, is_stream)
+
+
+def _flatten(node: Node) -> _Part:
+    match node:
+        case Window():
+            return _windowed(node)
+        case Filter(source, predicate):
+            part = _flatten(source)
+            added = conjuncts(substitute(predicate, part.outputs))
+            return _Part(part.inputs, part.condition + added, part.outputs)
+        case Project(source, exprs, _):
+            part = _flatten(source)
+            outputs = tuple(substitute(e, part.outputs) for e in exprs)
+            return _Part(part.inputs, part.condition, outputs)
+        case Join(sources, condition):
+            return _joined([_flatten(source) for source in sources], condition)
+        case _:
+            raise _refusal(node)
+
+
+def _windowed(node: Window) -> _Part:
+    if isinstance(node.spec, RowsWindow):
+        raise Unsupported("a Rows window", "Spark has windows by time only")
+    if node.spec.slide != 1:
+        raise Unsupported("Slide", "Spark's sliding windows aggregate, they do not join")
+    if not isinstance(node.input, Scan):
+        raise Unsupported("a window over a derived stream", "its watermark can't be set anew")
+    stream = node.input.stream
+    outputs = tuple(Col(i, f.type, f.name) for i, f in enumerate(stream.fields))
+    return _Part((Input(stream, node.spec.length),), (), outputs)
+
+
+def _joined(parts: list[_Part], condition: Expr) -> _Part:
+    inputs: tuple[Input, ...] = ()
+    conditions: tuple[Expr, ...] = ()
+    outputs: tuple[Expr, ...] = ()
+    width = 0
+    for part in parts:
+        inputs += part.inputs
+        conditions += tuple(shift(c, width) for c in part.condition)
+        outputs += tuple(shift(e, width) for e in part.outputs)
+        width += part.width
+    return _Part(inputs, conditions + conjuncts(substitute(condition, outputs)), outputs)
+
+
+def _refusal(node: Node) -> Unsupported:
+    match node:
+        case Scan():
+            return Unsupported(
+                f"relation {node.stream.name}", "Spark's stream joins can't take a row back"
+            )
+        case LeftJoin():
+            return Unsupported(
+                "LEFT JOIN", "Spark gives the unmatched row once, at its end, and never retracts it"
+            )
+        case Aggregate():
+            return Unsupported(
+                "an aggregate", "Spark can't emit its value at every instant at which it changes"
+            )
+        case Distinct():
+            return Unsupported("DISTINCT", "Spark keeps the first row and never lets it leave")
+        case SetOp():
+            return Unsupported(node.kind.value, "Spark's set operators do not follow windows")
+        case Mark():
+            return Unsupported("EXISTS or IN with a sub-query", "Spark never takes a match back")
+        case ToStream():
+            return Unsupported(
+                f"{node.kind.value} inside a query", "its watermark can't be set anew"
+            )
+        case _:
+            return Unsupported(type(node).__name__, "there is no operator for it")
