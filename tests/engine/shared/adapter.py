@@ -14,9 +14,10 @@ from tests.conformance.runner import Inputs
 from thalweg.engine.arrivals import Arrival
 from thalweg.engine.changelog import Change
 from thalweg.engine.reference import Options
-from thalweg.engine.shared.engine import Emission, SharedEngine
+from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.executors import Executor, InProcess
 from thalweg.engine.shared.frames import dtype
+from thalweg.engine.shared.results import Emission, NoOutlet
 from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
 
 
@@ -32,14 +33,16 @@ def shared_engine(
     """Run queries over recorded arrivals, so many of each stream to a tick."""
     results: dict[str, list[Change]] = {q.name: [] for q in queries}
 
-    def deliver(emission: Emission) -> None:
-        results[emission.query] += changes(emission.rows)
+    class Collect(NoOutlet):
+        def deliver(self, emissions: Sequence[Emission]) -> None:
+            for emission in emissions:
+                results[emission.query] += changes(emission.rows)
 
     with tempfile.TemporaryDirectory() as folder:
         engine = SharedEngine(
             Path(folder),
             executor or InProcess(),
-            deliver=deliver,
+            outlet=Collect(),
             durable=False,
             rows_for_more_tasks=0,
         )
@@ -48,7 +51,7 @@ def shared_engine(
         engine.add_queries(queries)
         _begin_as(engine, options)
         feed(engine, catalog, inputs, tuples_per_tick)
-        engine.store.close()
+        engine.close()
     return results
 
 

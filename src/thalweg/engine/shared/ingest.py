@@ -183,8 +183,12 @@ class Landing:
         partition: int = 0,
         batch_id: str | None = None,
         positions: list[int] | None = None,
+        resume: bytes | None = None,
     ) -> Receipt:
-        """Take a batch; a repeated batch id counts once. Durable when it returns."""
+        """Take a batch; a repeated batch id counts once. Durable when it returns.
+
+        `resume` is kept with it: where the source goes on after a restart (`resume_point`).
+        """
         if batch_id is not None and self._known(stream, batch_id):
             return Receipt(0, 0, 0, repeated=True)
         normalised = normalise(stream, batch)
@@ -200,9 +204,20 @@ class Landing:
         accepted = rows.filter(~is_late).drop("_row")
         late = rows.filter(is_late)
         latest = max([newest or BEGINNING, *([int(rows[TS].max())] if rows.height else [])])  # type: ignore[arg-type]
-        self._land(stream, partition, accepted, latest, position + batch.height, batch_id)
-        self._set_aside(stream, batch, late, normalised.rejected)
+        with self.store.transaction():
+            self._land(stream, partition, accepted, latest, position + batch.height, batch_id)
+            self._set_aside(stream, batch, late, normalised.rejected)
+            if resume is not None:
+                self.store.write_progress(f"source/{stream.name}/{partition}", resume)
         return Receipt(accepted.height, late.height, normalised.rejected.height)
+
+    def resume_point(self, stream: StreamDef, partition: int = 0) -> bytes | None:
+        """What the last batch of the partition said about going on."""
+        return self.store.progress(f"source/{stream.name}/{partition}")
+
+    def backlog(self) -> int:
+        """Tuples that have landed and wait for a tick."""
+        return int(self.store.all("SELECT coalesce(sum(rows), 0) FROM landed")[0][0])
 
     def heartbeat(self, stream: StreamDef, instant: int, *, partition: int = 0) -> None:
         """A promise that no tuple below the instant will come."""

@@ -24,6 +24,7 @@ class Registered:
     """
 
     name: str
+    columns: tuple[str, ...]
     output: ph.Output
     epoch: int
     started: int | None
@@ -104,10 +105,10 @@ def _stems(
     return kept + tuple(k for k in keys if k not in kept)
 
 
-def floor_of(stream: str, flows: Iterable[Flow], reached: Mapping[str, int]) -> int | None:
-    """The instant below which no flow looks at the stream's tuples again; None if none uses it."""
+def floor_of(stream: str, flows: Iterable[Flow], reached: Mapping[str, int]) -> int:
+    """The instant below which no flow looks at the stream's tuples again."""
     floors = [_needed(flow, stream, reached[flow.name]) for flow in flows if stream in flow.streams]
-    return min(floors, default=None)
+    return min(floors)
 
 
 def _needed(flow: Flow, stream: str, frontier: int) -> int:

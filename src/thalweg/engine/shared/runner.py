@@ -17,8 +17,9 @@ import polars as pl
 from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared import stems
 from thalweg.engine.shared.expressions import to_polars
-from thalweg.engine.shared.frames import hash_of
+from thalweg.engine.shared.frames import POS, TS, hash_of
 from thalweg.engine.shared.kernels import KERNELS
+from thalweg.engine.shared.kernels.changes import judged
 from thalweg.engine.shared.kernels.exchange import mailbox
 from thalweg.engine.shared.kernels.output import output
 from thalweg.engine.shared.task import (
@@ -34,6 +35,7 @@ from thalweg.engine.shared.task import (
 
 Letter = tuple[int, dict[str, list[bytes]]]  # to which task, what is in its mailboxes
 REPORTS = "reports"
+REJECTED = "rejected/"  # the results of a base relation: what it could not take
 
 _plans: dict[str, Plan] = {}
 
@@ -54,6 +56,7 @@ def run_alone(packed: bytes) -> list[bytes]:
     for flow in _due(spec, plan):
         for query, op in flow.outputs:
             _emit(task, flow, query, op)
+    _report_rejects(task)
     return [_finish(task)]
 
 
@@ -70,6 +73,7 @@ def run_level(
             task.inbox.setdefault(box, []).extend(pl.read_ipc(io.BytesIO(f)) for f in frames)
     if level == 0:
         _store_streams(task)
+        _report_rejects(task)
     outgoing: list[dict[str, list[bytes]]] = [{} for _ in range(spec.tasks)]
     for flow in _due(spec, plan):
         for query, op in flow.outputs:
@@ -107,8 +111,25 @@ def _emit(task: Task, flow: Flow, query: str, op: ph.Output) -> None:
     rows = output(task, flow, query, op)
     if rows.height:
         low, high = task.range_of(flow)
-        task.writer.add(f"out/{query}", rows, low, high)
+        task.results.add(query, rows, low, high)
     task.report.seconds[query] = time.perf_counter() - began
+
+
+def _report_rejects(task: Task) -> None:
+    """A relation's changes that matched nothing, as its oldest flow sees them."""
+    for stream in sorted(task.plan.signed):
+        flow = next(f for f in task.plan.flows if stream in f.streams)
+        if flow not in _due(task.spec, task.plan):
+            continue
+        op = next(
+            o
+            for o in _operators(flow)
+            if isinstance(o, ph.Changes) and ph.base_names(o) == {stream}
+        )
+        rejected = judged(task, flow, op).filter("_rejected").drop("_rejected")
+        if rejected.height:
+            low, high = task.range_of(flow)
+            task.results.add(REJECTED + stream, rejected.sort(TS, POS), low, high)
 
 
 def _operators(flow: Flow) -> list[ph.AnyOp]:
@@ -175,6 +196,7 @@ def _packed(frame: pl.DataFrame) -> bytes:
 
 def _finish(task: Task) -> bytes:
     task.report.added = task.writer.close()
+    task.report.results = task.results.close()
     return msgspec.msgpack.encode(task.report)
 
 

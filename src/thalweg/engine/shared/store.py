@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from thalweg.engine.shared.segments import HASHING, Segment
+from thalweg.engine.shared.task import BEGINNING
 
 FORMAT = "1"
 
@@ -42,6 +43,10 @@ CREATE TABLE IF NOT EXISTS stems (
 CREATE TABLE IF NOT EXISTS segments (
     bundle TEXT NOT NULL, start INTEGER NOT NULL, packed BLOB NOT NULL,
     PRIMARY KEY (bundle, start)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS results (
+    tick INTEGER NOT NULL, bundle TEXT NOT NULL, start INTEGER NOT NULL, query TEXT NOT NULL,
+    packed BLOB NOT NULL, PRIMARY KEY (tick, bundle, start)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS results_by_query ON results (query, tick);
 CREATE TABLE IF NOT EXISTS frontiers (flow TEXT PRIMARY KEY, frontier INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS fanouts (
     probe TEXT PRIMARY KEY, fanout REAL NOT NULL);
@@ -109,20 +114,69 @@ class Store:
         assert found is not None
         return tuple(found)
 
-    # --- segments
+    # --- queries
 
-    def segments(self) -> list[Segment]:
+    def query(self, name: str) -> tuple[int, int | None, dict[str, int]] | None:
+        """When a known query began: epoch, start, horizons."""
+        rows = self.all("SELECT epoch, started, horizons FROM queries WHERE name = ?", name)
+        if not rows:
+            return None
+        epoch, started, horizons = rows[0]
+        return epoch, started, msgspec.msgpack.decode(horizons, type=dict[str, int])
+
+    def write_queries(self, queries: Iterable[tuple[str, int, int | None, dict[str, int]]]) -> None:
+        with self.transaction() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO queries VALUES (?, ?, ?, ?)",
+                [(n, e, s, msgspec.msgpack.encode(h)) for n, e, s, h in queries],
+            )
+
+    def delete_query(self, name: str) -> None:
+        with self.transaction() as db:
+            db.execute("DELETE FROM queries WHERE name = ?", (name,))
+            db.execute("DELETE FROM results WHERE query = ?", (name,))
+
+    def complete_from(self, stream: str) -> int:
+        """The instant from which all the stream's tuples are at hand."""
+        rows = self.all("SELECT complete_from FROM floors WHERE stream = ?", stream)
+        return int(rows[0][0]) if rows else BEGINNING
+
+    # --- segments and results
+
+    def segments(self, table: str) -> list[Segment]:
         decode = msgspec.msgpack.Decoder(Segment).decode
-        return [decode(row[0]) for row in self.all("SELECT packed FROM segments")]
+        return [decode(row[0]) for row in self.all(f"SELECT packed FROM {table}")]
 
-    def change_segments(self, added: list[Segment], removed: list[tuple[str, int]]) -> None:
+    def change_segments(
+        self, table: str, added: list[Segment], removed: list[tuple[str, int]]
+    ) -> None:
         encode = msgspec.msgpack.Encoder().encode
         with self.transaction() as db:
             db.executemany(
-                "INSERT OR REPLACE INTO segments VALUES (?, ?, ?)",
+                f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)",
                 [(s.bundle, s.offset, encode(s)) for s in added],
             )
-            db.executemany("DELETE FROM segments WHERE bundle = ? AND start = ?", removed)
+            db.executemany(f"DELETE FROM {table} WHERE bundle = ? AND start = ?", removed)
+
+    def add_results(self, tick: int, segments: list[Segment]) -> None:
+        encode = msgspec.msgpack.Encoder().encode
+        with self.transaction() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)",
+                [(tick, s.bundle, s.offset, s.table, encode(s)) for s in segments],
+            )
+
+    def results(self, query: str, after: int) -> list[tuple[int, Segment]]:
+        sql = "SELECT tick, packed FROM results WHERE query = ? AND tick > ? ORDER BY tick"
+        decode = msgspec.msgpack.Decoder(Segment).decode
+        return [(tick, decode(packed)) for tick, packed in self.all(sql, query, after)]
+
+    def drop_results(self, upto: int) -> None:
+        with self.transaction() as db:
+            db.execute("DELETE FROM results WHERE tick <= ?", (upto,))
+
+    def result_bundles(self) -> set[str]:
+        return {row[0] for row in self.all("SELECT DISTINCT bundle FROM results")}
 
     # --- ticks
 

@@ -55,8 +55,8 @@ class TaskReport(msgspec.Struct):
 
     added: list[Segment]
     removed: list[tuple[str, int]]
+    results: list[Segment]  # tables are queries, or `rejected/<relation>`
     matches: dict[str, list[int]]  # "join/input/target" -> [rows that probed, rows that matched]
-    rejected: dict[str, int]
     rows_in: int = 0
     seconds: dict[str, float] = msgspec.field(default_factory=dict)
 
@@ -124,7 +124,13 @@ class Task:
             f"{spec.tick:010d}-{level}-{number}.arrow",
             durable=spec.durable,
         )
-        self.report = TaskReport([], [], {}, {})
+        # Results live as long as somebody may read them, state as long as it is needed.
+        self.results = BundleWriter(
+            self.folder / "results",
+            f"{spec.tick:010d}-{level}-{number}.arrow",
+            durable=spec.durable,
+        )
+        self.report = TaskReport([], [], [], {})
         self.inbox: dict[str, list[pl.DataFrame]] = {}
         self.outbox: dict[str, tuple[tuple[Expr, ...] | None, pl.DataFrame]] = {}
         self._memo: dict[Any, Any] = {}

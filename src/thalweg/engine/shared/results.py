@@ -1,0 +1,92 @@
+"""Results: what queries said, tick by tick, kept for readers that come back.
+
+A result row's id is (tick, index within the tick), the same whenever the tick is run. Readers ask
+for what follows an id; sinks get each tick's emissions and keep their own progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import polars as pl
+
+from thalweg.engine.shared.frames import TS, names
+from thalweg.engine.shared.kernels.output import OP
+from thalweg.engine.shared.segments import Segment, SegmentReader
+
+
+@dataclass(frozen=True)
+class Emission:
+    """What one query says in one tick: `_ts`, `_op` (+1, -1), `c0`, …, in canonical order."""
+
+    query: str
+    tick: int
+    columns: tuple[str, ...]  # the names of c0, c1, …
+    rows: pl.DataFrame
+
+    def named(self) -> pl.DataFrame:
+        """`ts`, `op` as + or -, and the columns under their own names."""
+        op = pl.when(pl.col(OP) > 0).then(pl.lit("+")).otherwise(pl.lit("-"))
+        data = self.rows.select(names(len(self.columns)))
+        data.columns = list(self.columns)
+        return pl.concat(
+            [self.rows.select(pl.col(TS).alias("ts"), op.alias("op")), data], how="horizontal"
+        )
+
+
+class Outlet(Protocol):
+    """Takes emissions. `progress` is committed with the tick, so that after a crash the outlet
+    can drop what it has already taken: a tick that is repeated repeats its emissions."""
+
+    def deliver(self, emissions: Sequence[Emission]) -> None: ...
+
+    def progress(self) -> Mapping[str, bytes]: ...
+
+
+class NoOutlet:
+    """For engines whose results are only read back."""
+
+    def deliver(self, emissions: Sequence[Emission]) -> None:
+        pass
+
+    def progress(self) -> Mapping[str, bytes]:
+        return {}
+
+
+class Results:
+    """The result segments of one data directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "results"
+        self.folder.mkdir(exist_ok=True)
+        self._reader = SegmentReader()
+
+    def rows(self, segments: Sequence[Segment]) -> pl.DataFrame:
+        """One query's rows of one tick, from the tasks that made them."""
+        frames = [self._reader.read(self.folder, s).frame for s in segments]
+        if len(frames) == 1:
+            return frames[0]
+        columns = [c for c in frames[0].columns if c not in (TS, OP)]
+        return pl.concat(frames).sort(TS, OP, *columns, nulls_last=False)
+
+    def emissions(
+        self, number: int, segments: Sequence[Segment], columns: Mapping[str, tuple[str, ...]]
+    ) -> list[Emission]:
+        """One tick's segments by query, in order of name."""
+        parts: dict[str, list[Segment]] = {}
+        for segment in segments:
+            parts.setdefault(segment.table, []).append(segment)
+        return [
+            Emission(query, number, columns[query], self.rows(parts[query]))
+            for query in sorted(parts)
+            if query in columns
+        ]
+
+    def keep_only(self, bundles: set[str]) -> None:
+        self._reader.keep_only(self.folder, bundles)
+        for path in self.folder.iterdir():
+            if path.name not in bundles:
+                path.unlink(missing_ok=True)

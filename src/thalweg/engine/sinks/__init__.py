@@ -1,0 +1,1 @@
+"""Where results go: terminal, JSON lines, CSV, Parquet, Kafka, callbacks."""

@@ -1,0 +1,85 @@
+"""What a source is given: a way to deliver tuples of one stream, durably and at the engine's pace."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Protocol
+
+import polars as pl
+
+from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.ingest import Receipt
+from thalweg.plan.catalog import StreamDef
+
+LARGEST_BACKLOG = 2_000_000  # tuples that may wait for a tick before sources are slowed
+_POLL_S = 0.02
+
+
+class Source(Protocol):
+    """Feeds one stream until it ends or is stopped. Runs on a thread of its own."""
+
+    def run(self, feed: Feed) -> None:
+        """Deliver until `feed.stopped`; return at the end of a finite source after `finish`."""
+
+
+class Stopped(Exception):
+    """The engine wants no more: raised inside a source that waits for room."""
+
+
+class Feed:
+    """One stream's way into the engine."""
+
+    def __init__(
+        self,
+        engine: SharedEngine,
+        stream: StreamDef,
+        *,
+        stop: threading.Event | None = None,
+        largest_backlog: int = LARGEST_BACKLOG,
+    ) -> None:
+        self.engine, self.stream = engine, stream
+        self.last_arrival = time.monotonic()  # for IDLE
+        self._stop = stop or threading.Event()
+        self._largest_backlog = largest_backlog
+
+    @property
+    def stopped(self) -> bool:
+        return self._stop.is_set()
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep, but not past a stop; whether there was one."""
+        return self._stop.wait(seconds)
+
+    def push(
+        self,
+        batch: pl.DataFrame,
+        *,
+        partition: int = 0,
+        batch_id: str | None = None,
+        resume: bytes | None = None,
+    ) -> Receipt:
+        """Deliver tuples in order; durable when it returns, and slow while the engine is behind."""
+        while self.engine.landing.backlog() >= self._largest_backlog:
+            if self.wait(_POLL_S):
+                raise Stopped
+        receipt = self.engine.landing.push(
+            self.stream, batch, partition=partition, batch_id=batch_id, resume=resume
+        )
+        self.last_arrival = time.monotonic()
+        return receipt
+
+    def resume_point(self, partition: int = 0) -> bytes | None:
+        return self.engine.landing.resume_point(self.stream, partition)
+
+    def declare(self, partitions: list[int]) -> None:
+        """Partitions that exist; the watermark waits for each of them."""
+        self.engine.landing.declare(self.stream, partitions)
+
+    def heartbeat(self, instant: int, *, partition: int = 0) -> None:
+        self.engine.landing.heartbeat(self.stream, instant, partition=partition)
+        self.last_arrival = time.monotonic()
+
+    def finish(self) -> None:
+        """No more tuples, ever."""
+        self.engine.landing.finish(self.stream)
