@@ -1,0 +1,50 @@
+"""Hypothesis strategies for workloads: streams with what arrives in them, and queries over them.
+
+A workload is plain data and text, so a failing example can be pasted into a case file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+from tests.conformance.generators.queries import QueryDrawer
+from tests.conformance.generators.tables import STAMPED_S, R, S, T, Table, U, arrivals
+
+from thalweg.cql import Script, compile_script
+from thalweg.engine.arrivals import Arrival
+
+__all__ = ["TABLES", "UNSTAMPED_TABLES", "Workload", "workloads"]
+
+TABLES = (STAMPED_S, T, U, R)
+UNSTAMPED_TABLES = (S, T, U, R)  # no query over these can see a timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    text: str
+    inputs: dict[str, list[Arrival]]
+
+    def script(self) -> Script:
+        return compile_script(self.text)
+
+
+@st.composite
+def workloads(
+    draw: st.DrawFn,
+    *,
+    tables: Sequence[Table] = TABLES,
+    queries: int = 1,
+    in_order: bool = False,
+) -> Workload:
+    """Streams, what arrives, and a script of queries q0, q1, … over them.
+
+    With `in_order` nothing is late and arrival follows time; else tuples are out of order within
+    LATENESS, and some are late.
+    """
+    lateness = [0 if in_order else draw(st.sampled_from([3, 0, 1])) for _ in tables]
+    definitions = [t.definition(late) for t, late in zip(tables, lateness, strict=True)]
+    script = QueryDrawer(draw, tables).script(queries)
+    inputs = {t.name: draw(arrivals(t, in_order)) for t in tables}
+    return Workload("\n".join([*definitions, script]), inputs)

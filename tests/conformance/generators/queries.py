@@ -1,0 +1,298 @@
+"""Drawn queries, as text: the whole language over the tables, biased to what is small."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+from tests.conformance.generators.expressions import COMPARABLE, ROUGH, Expressions
+from tests.conformance.generators.tables import Column, Table
+
+AGGREGATES: dict[str, tuple[str, ...]] = {
+    "int": (
+        "COUNT(*)",
+        "SUM({int})",
+        "COUNT({int})",
+        "COUNT(DISTINCT {int})",
+        "COUNT(DISTINCT {text})",
+        "MIN({int})",
+        "MAX({int})",
+        "SUM(DISTINCT {int})",
+    ),
+    "text": ("MIN({text})", "MAX({text})"),
+    "double": ("SUM({double})", "MIN({double})", "MAX({double})"),
+    "approx": ("AVG({int})", "AVG({double})", "AVG(DISTINCT {int})"),
+    "decimal": ("SUM({decimal})", "MIN({decimal})", "MAX({decimal})"),
+    "bool": ("COUNT(*) > 1", "SUM({int}) > 2"),
+    "date": ("MIN({date})", "MAX({date})"),
+    "timestamp": ("MIN({timestamp})", "MAX({timestamp})"),
+}
+SET_OPERATORS = ("UNION ALL", "UNION", "EXCEPT ALL", "EXCEPT", "INTERSECT ALL", "INTERSECT")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What FROM can name: its text before a window or alias, and its columns."""
+
+    text: str
+    columns: tuple[Column, ...]
+    is_stream: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    text: str
+    columns: tuple[Column, ...]
+
+
+class QueryDrawer:
+    def __init__(self, draw: st.DrawFn, tables: Sequence[Table]) -> None:
+        self._draw = draw
+        self._aliases = 0
+        self._bases = [Source(t.name, t.columns, not t.is_relation) for t in tables]
+        self._views: list[Source] = []
+
+    def _pick(self, *options: str) -> str:
+        return self._draw(st.sampled_from(options))
+
+    def _one_in(self, n: int) -> bool:
+        return self._draw(st.integers(0, n - 1)) == n - 1
+
+    # --- whole queries --------------------------------------------------------------------------
+
+    def script(self, queries: int) -> str:
+        """Views, then queries q0, q1, …"""
+        statements = []
+        if self._one_in(4):
+            statements.append(self._view())
+        statements += [f"CREATE QUERY q{i} AS {self.top()}" for i in range(queries)]
+        return ";\n".join(statements) + ";\n"
+
+    def top(self) -> str:
+        query = self.relation(depth=2, rough=True).text
+        kind = self._pick("", "", "", "ISTREAM", "DSTREAM", "RSTREAM")
+        return f"{kind} ({query})" if kind else query
+
+    def _view(self) -> str:
+        name = f"view{len(self._views)}"
+        query = self.relation(depth=1)
+        kind = self._pick("", "ISTREAM", "DSTREAM")
+        self._views.append(Source(name, query.columns, bool(kind)))
+        return f"CREATE VIEW {name} AS {f'{kind} ({query.text})' if kind else query.text}"
+
+    def relation(
+        self, depth: int, kinds: Sequence[str] | None = None, rough: bool = False
+    ) -> Query:
+        """A SELECT, or a set operator over two."""
+        if depth > 0 and self._one_in(6):
+            wanted = kinds or [self._pick("int", "text", "double", "decimal", "bool", "date")]
+            left = self.select(depth - 1, wanted)
+            right = self.select(depth - 1, wanted)
+            operator = self._pick(*SET_OPERATORS)
+            return Query(f"{left.text} {operator} {right.text}", left.columns)
+        return self.select(depth, kinds, rough=rough)
+
+    # --- one block ------------------------------------------------------------------------------
+
+    def select(
+        self,
+        depth: int,
+        kinds: Sequence[str] | None = None,
+        *,
+        outer: Sequence[Column] = (),
+        rough: bool = False,
+        most_sources: int = 3,
+    ) -> Query:
+        text, columns, joins = self._from(depth, most_sources)
+        scope = Expressions(self._draw, columns)
+        where = self._where(depth, columns, outer, joins)
+        grouped = not outer and self._one_in(3)
+        if grouped:
+            items, tail = self._grouped_items(scope, columns, kinds)
+        else:
+            items, tail = self._plain_items(scope, kinds, rough), ""
+        distinct = not rough and self._one_in(6)
+        head = "SELECT DISTINCT" if distinct else "SELECT"
+        listed = ", ".join(f"{text} AS c{i}" for i, (text, _) in enumerate(items))
+        named = tuple(Column(f"c{i}", kind) for i, (_, kind) in enumerate(items))
+        if not (kinds or grouped or rough) and most_sources == 1 and self._one_in(2):
+            listed, named = "*", tuple(Column(c.name.split(".")[1], c.kind) for c in columns)
+        return Query(f"{head} {listed} FROM {text}{where}{tail}", named)
+
+    def _plain_items(
+        self, scope: Expressions, kinds: Sequence[str] | None, rough: bool
+    ) -> list[tuple[str, str]]:
+        wanted = list(kinds or self._kinds(scope))
+        items = [(scope.of(kind, 2), kind) for kind in wanted]
+        if rough and self._one_in(8):
+            items.append((scope.fill(self._pick(*ROUGH), 1), "approx"))
+        return items
+
+    def _kinds(self, scope: Expressions) -> list[str]:
+        own = [k for k in scope.kinds() if k != "approx"] or ["int"]
+        count = self._draw(st.integers(1, 2))
+        return [self._pick(*own, "int", "approx") for _ in range(count)]
+
+    def _grouped_items(
+        self, scope: Expressions, columns: Sequence[Column], kinds: Sequence[str] | None
+    ) -> tuple[list[tuple[str, str]], str]:
+        keyable = [c for c in columns if c.kind != "approx"]
+        count = min(self._draw(st.sampled_from([1, 0, 1, 2])), len(keyable))
+        keys = (
+            self._draw(
+                st.lists(st.sampled_from(keyable), min_size=count, max_size=count, unique=True)
+            )
+            if count
+            else []
+        )
+        key_texts = [(c.name, c.kind) for c in keys]
+        if keys and self._one_in(5):
+            key_texts[0] = (scope.of(keys[0].kind, 1), keys[0].kind)
+            if not any(c.name in key_texts[0][0] for c in columns):
+                key_texts[0] = (keys[0].name, keys[0].kind)  # a constant is no key
+        items: list[tuple[str, str]] = []
+        for kind in kinds or [self._pick("int", *AGGREGATES) for _ in range(2)]:
+            fitting = [k for k in key_texts if k[1] == kind]
+            if fitting and self._one_in(2):
+                items.append(fitting[0])
+            else:
+                items.append((scope.fill(self._pick(*AGGREGATES[kind]), 1), kind))
+        if not kinds:
+            items = key_texts + items
+        if not keys and not any(f"{name}(" in text for text, _ in items for name in _NAMES):
+            items[0] = ("COUNT(*)", "int")
+        tail = f" GROUP BY {', '.join(text for text, _ in key_texts)}" if keys else ""
+        if self._one_in(3):
+            aggregate = scope.fill(self._pick(*AGGREGATES["int"]), 0)
+            tail += f" HAVING {aggregate} {self._pick('>=', '>', '<=')} 1"
+        return items, tail
+
+    # --- FROM -----------------------------------------------------------------------------------
+
+    def _from(self, depth: int, most: int) -> tuple[str, tuple[Column, ...], list[str]]:
+        """FROM's text and columns, and what WHERE must join by (commas have no ON)."""
+        count = min(self._draw(st.sampled_from([1, 1, 2, 2, 3])), most)
+        simple = count > 2
+        text, columns = self._item(0 if simple else depth)
+        joins: list[str] = []
+        commas = self._one_in(3)
+        for _ in range(count - 1):
+            right, more = self._item(0 if simple else depth - 1)
+            both = columns + more
+            condition = self._join_condition(columns, more, both)
+            if commas:
+                text = f"{text}, {right}"
+                joins.append(condition)
+            else:
+                style = self._pick("JOIN", "LEFT JOIN", "JOIN", "LEFT JOIN", "CROSS JOIN")
+                on = "" if style == "CROSS JOIN" else f" ON {condition}"
+                text = f"{text} {style} {right}{on}"
+            columns = both
+        return text, columns, joins
+
+    def _join_condition(
+        self, left: Sequence[Column], right: Sequence[Column], both: Sequence[Column]
+    ) -> str:
+        pairs = [(a, b) for a in left for b in right if a.kind == b.kind and a.kind in COMPARABLE]
+        if not pairs or self._one_in(5):
+            return Expressions(self._draw, both).condition(1)
+        namesakes = [(a, b) for a, b in pairs if a.name.split(".")[1] == b.name.split(".")[1]]
+        likely = namesakes if namesakes and not self._one_in(4) else pairs
+        a, b = self._draw(st.sampled_from(likely))
+        equal = f"{a.name} {self._pick('=', '=', '=', '<')} {b.name}"
+        if self._one_in(4):
+            return f"{equal} AND {Expressions(self._draw, both).condition(0)}"
+        return equal
+
+    def _item(self, depth: int) -> tuple[str, tuple[Column, ...]]:
+        """One stream, relation, view or sub-query, with its window and alias."""
+        source = self._source(depth)
+        self._aliases += 1
+        alias = f"a{self._aliases}"
+        window = f" {self._window(source.columns)}" if source.is_stream else ""
+        columns = tuple(Column(f"{alias}.{c.name}", c.kind) for c in source.columns)
+        return f"{source.text}{window} {alias}", columns
+
+    def _source(self, depth: int) -> Source:
+        choice = self._draw(st.integers(0, 11))
+        if self._views and choice in (8, 9):
+            return self._draw(st.sampled_from(self._views))
+        if depth > 0 and choice >= 10:
+            return self._derived(depth - 1)
+        return self._draw(st.sampled_from(self._bases))
+
+    def _derived(self, depth: int) -> Source:
+        """A sub-query, as the relation that it is or made a stream."""
+        kind = self._pick("", "ISTREAM", "DSTREAM", "RSTREAM", "growing")
+        if kind == "growing":
+            base = self._draw(st.sampled_from([b for b in self._bases if b.is_stream]))
+            columns = tuple(Column(f"g.{c.name}", c.kind) for c in base.columns)
+            where = Expressions(self._draw, columns).condition(1)
+            return Source(f"(SELECT * FROM {base.text} g WHERE {where})", base.columns, True)
+        query = self.select(depth, most_sources=1 if kind == "RSTREAM" else 2)
+        text = f"{kind} ({query.text})" if kind else query.text
+        return Source(f"({text})", query.columns, bool(kind))
+
+    def _window(self, columns: Sequence[Column]) -> str:
+        length = self._draw(st.integers(1, 5))
+        slide = self._pick("", "", f" Slide {self._draw(st.integers(2, 4))}")
+        rows = f"Rows {self._draw(st.integers(1, 3))}{slide}]"
+        match self._pick("range", "range", "now", "unbounded", "rows", "partition"):
+            case "range":
+                return f"[Range {length}{slide}]"
+            case "now":
+                return f"[Now{slide}]"
+            case "unbounded":
+                return f"[Unbounded{slide}]"
+            case "rows":
+                return f"[{rows}"
+            case _:
+                keys = self._draw(st.sampled_from(columns)).name
+                return f"[Partition By {keys} {rows}"
+
+    # --- WHERE ----------------------------------------------------------------------------------
+
+    def _where(
+        self,
+        depth: int,
+        columns: Sequence[Column],
+        outer: Sequence[Column],
+        joins: list[str],
+    ) -> str:
+        parts = []
+        if self._one_in(3):
+            parts.append(Expressions(self._draw, columns).condition(1))
+        if depth > 0 and self._one_in(4):
+            parts.append(self._subquery_predicate(depth - 1, columns))
+        if len(parts) > 1 and self._one_in(2):
+            parts = [f"({' OR '.join(parts)})"]
+        parts += joins
+        correlation = self._correlation(columns, outer)
+        if correlation:
+            parts.append(correlation)
+        return f" WHERE {' AND '.join(parts)}" if parts else ""
+
+    def _correlation(self, columns: Sequence[Column], outer: Sequence[Column]) -> str:
+        pairs = [
+            (a, b) for a in columns for b in outer if a.kind == b.kind and a.kind in COMPARABLE
+        ]
+        if not pairs or self._one_in(4):
+            return ""
+        a, b = self._draw(st.sampled_from(pairs))
+        return f"{a.name} {self._pick('=', '=', '<', '>=')} {b.name}"
+
+    def _subquery_predicate(self, depth: int, columns: Sequence[Column]) -> str:
+        negated = self._pick("", "NOT ")
+        outer = columns if self._one_in(2) else ()
+        if self._one_in(2):
+            query = self.select(depth, ["int"], outer=outer, most_sources=2)
+            return f"{negated}EXISTS ({query.text})"
+        kinds = [k for k in Expressions(self._draw, columns).kinds() if k in COMPARABLE] or ["int"]
+        kind = self._pick(*kinds)
+        value = Expressions(self._draw, columns).of(kind, 0)
+        query = self.select(depth, [kind], outer=outer, most_sources=2)
+        return f"{value} {negated}IN ({query.text})"
+
+
+_NAMES = ("COUNT", "SUM", "MIN", "MAX", "AVG")
