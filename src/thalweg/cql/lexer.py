@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from thalweg.cql.errors import Mistake, Span
@@ -74,29 +75,48 @@ _PATTERN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _SPACE = re.compile(r"(?:\s++|--[^\n]*+|/\*.*?\*/)*+", re.DOTALL)
-_KINDS = (None, Kind.WORD, Kind.NUMBER, Kind.SYMBOL, Kind.STRING, Kind.QUOTED, Kind.END)
-_WORD, _SYMBOL = 1, 3
+_KINDS = (Kind.END, Kind.WORD, Kind.NUMBER, Kind.SYMBOL, Kind.STRING, Kind.QUOTED, Kind.END)
+_WORD, _SYMBOL, _END = 1, 3, 6
 
 
 def tokenize(text: str) -> list[Token]:
     """All tokens, then one of kind END. Raises Mistake where no token can start."""
     tokens: list[Token] = []
-    match = _PATTERN.match
     position = 0
+    while not tokens or tokens[-1].kind is not Kind.END:
+        position = _take_statement(text, position, tokens)
+    return tokens
+
+
+def split_statements(text: str) -> Iterator[list[Token]]:
+    """The tokens of each statement, the last one a semicolon or the end of the text.
+
+    Statement by statement, because the tokens of a long script take many times its own space.
+    """
+    position = 0
+    while True:
+        tokens: list[Token] = []
+        position = _take_statement(text, position, tokens)
+        yield tokens
+        if tokens[-1].kind is Kind.END:
+            return
+
+
+def _take_statement(text: str, position: int, tokens: list[Token]) -> int:
+    """Append tokens up to and with the next semicolon; gives the place behind it."""
+    match = _PATTERN.match
     while True:
         found = match(text, position)
         if found is None:
             raise _no_token(text, position)
         group = found.lastindex
         assert group is not None
-        kind = _KINDS[group]
-        assert kind is not None
         piece = found[group]
         key = piece.upper() if group == _WORD else piece if group == _SYMBOL else ""
         start, position = found.span(group)
-        tokens.append(Token(kind, piece, key, start, position))
-        if kind is Kind.END:
-            return tokens
+        tokens.append(Token(_KINDS[group], piece, key, start, position))
+        if key == ";" or group == _END:
+            return position
 
 
 def _no_token(text: str, position: int) -> Mistake:

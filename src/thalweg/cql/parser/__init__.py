@@ -7,25 +7,25 @@ statements.
 from __future__ import annotations
 
 from thalweg.cql.errors import DEFAULT_NAME, CqlError, Mistake
-from thalweg.cql.lexer import tokenize
+from thalweg.cql.lexer import split_statements
 from thalweg.cql.parser.statements import StatementParser
 from thalweg.cql.syntax import Statement
 
 
 def parse_script(text: str, *, name: str = DEFAULT_NAME) -> tuple[Statement, ...]:
     """All statements of the text. Raises CqlError with every statement's first error."""
-    try:
-        parser = StatementParser(tokenize(text))
-    except Mistake as mistake:
-        raise CqlError([mistake.diagnostic(text)], text, name) from None
     statements: list[Statement] = []
     mistakes: list[Mistake] = []
-    while parser.skip_semicolons():
-        try:
-            statements.append(parser.statement())
-        except Mistake as mistake:
-            mistakes.append(mistake)
-            parser.skip_statement()
+    try:
+        for tokens in split_statements(text):
+            if len(tokens) == 1:
+                continue
+            try:
+                statements.append(StatementParser(tokens).statement())
+            except Mistake as mistake:
+                mistakes.append(mistake)
+    except Mistake as no_token:
+        mistakes.append(no_token)
     if mistakes:
         raise CqlError([m.diagnostic(text) for m in mistakes], text, name)
     return tuple(statements)

@@ -29,10 +29,15 @@ class Cursor:
 
     def advance(self) -> Token:
         token = self.token
-        if token.kind is not Kind.END:
+        if not self.is_last:
             self._at += 1
             self.token = self._tokens[self._at]
         return token
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the statement's tokens are used up, but for the semicolon or the end."""
+        return self._at == len(self._tokens) - 1
 
     def peek(self, ahead: int = 1) -> Token:
         return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
@@ -51,7 +56,7 @@ class Cursor:
     def accept(self, key: str) -> bool:
         if self.token.key != key:
             return False
-        self._at += 1  # a token with a key is not the last
+        self._at += 1  # never from the last token: nothing accepts a semicolon
         self.token = self._tokens[self._at]
         return True
 

@@ -6,7 +6,7 @@ From loose to tight: OR, AND, NOT, comparisons (with IS, IN, LIKE, BETWEEN), + -
 from __future__ import annotations
 
 from thalweg.cql.errors import Mistake
-from thalweg.cql.lexer import RESERVED, Kind
+from thalweg.cql.lexer import RESERVED
 from thalweg.cql.parser.cursor import MAX_DEPTH
 from thalweg.cql.parser.primaries import PrimaryParser
 from thalweg.cql.syntax import (
@@ -110,8 +110,9 @@ class ExpressionParser(PrimaryParser):
 
     def _is_row(self) -> bool:
         """Whether a parenthesis opens `(x, y) IN`: a comma before it closes, outside of others."""
-        level, ahead = 0, 0
-        while (token := self.peek(ahead)).kind is not Kind.END:
+        level = 0
+        for index in range(self._at, len(self._tokens)):
+            token = self._tokens[index]
             if token.key in ("(", "["):
                 level += 1
             elif token.key in (")", "]"):
@@ -120,7 +121,6 @@ class ExpressionParser(PrimaryParser):
                 return token.key == ","
             if level == 0 or level > MAX_DEPTH:
                 return False
-            ahead += 1
         return False
 
     def _row_in(self, start: int) -> Expr:

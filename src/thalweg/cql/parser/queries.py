@@ -134,7 +134,7 @@ class QueryParser(SourceParser, ExpressionParser):
         return select if kind is None else StreamQuery(kind, select, span)
 
     def _ends(self) -> bool:
-        return self.token.kind is Kind.END or self.token.key in (";", ")", "}")
+        return self.is_last or self.token.key in (")", "}")
 
     def _items(self) -> tuple[SelectItem | Star, ...]:
         items = [self._item()]

@@ -23,21 +23,11 @@ _WANTED = "STREAM, RELATION, VIEW or QUERY"
 
 
 class StatementParser(QueryParser):
-    def skip_semicolons(self) -> bool:
-        """To the next statement; False at the end of the text."""
-        while self.accept(";"):
-            pass
-        return self.token.kind is not Kind.END
-
-    def skip_statement(self) -> None:
-        """After an error: on to the next semicolon, so that later statements are checked too."""
-        self._depth = 0
-        while self.token.kind is not Kind.END and not self.at(";"):
-            self.advance()
+    """For the tokens of one statement."""
 
     def statement(self) -> Statement:
         found = self._statement()
-        if self.token.kind is not Kind.END and not self.at(";"):
+        if not self.is_last:
             raise self.unexpected('";"', "after the statement")
         return found
 
