@@ -12,7 +12,7 @@ import hashlib
 import pickle
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -206,9 +206,34 @@ class SharedEngine:
 
     def _run(self, cut: Cut, began: float) -> Tick:
         plan = self._plan_of(cut)
-        files = commit.landed_files(self.store, cut)
+        floors = self._floors(cut, plan)
+        reports = self._execute(cut, plan, floors)
+        rows_out = self._emit(cut.number, reports)
+        self._segments = commit.commit(self, plan, cut, floors, reports)
+        return Tick(
+            cut.number,
+            max((r.rows_in for r in reports), default=0),
+            rows_out,
+            time.perf_counter() - began,
+            cut.tasks,
+            _added([r.seconds for r in reports]),
+        )
+
+    def rehearse(self, cut: Cut, names: Collection[str]) -> None:
+        """Run a tick for some of its queries only and forget what comes of it; raises as it would.
+
+        What it writes is listed nowhere, and the tick itself writes over it.
+        """
+        with self._lock:
+            plan = make_plan([self.queries[n] for n in names], self.streams, self._stems())
+            self._execute(cut, plan, self._floors(cut, plan))
+
+    def _floors(self, cut: Cut, plan: Plan) -> dict[str, int]:
         reached = {flow: upto for flow, (_, upto) in cut.ranges.items()}
-        floors = {s: floor_of(s, plan.flows, reached) for s in plan.stems}
+        return {s: floor_of(s, plan.flows, reached) for s in plan.stems}
+
+    def _execute(self, cut: Cut, plan: Plan, floors: dict[str, int]) -> list[TaskReport]:
+        files = commit.landed_files(self.store, cut)
         spec = TickSpec(
             folder=str(self.folder),
             tick=cut.number,
@@ -225,17 +250,7 @@ class SharedEngine:
         )
         levels = 1 + max((plan.level_of(o) for f in plan.flows for _, o in f.outputs), default=0)
         packed = self.executor.run(msgspec.msgpack.encode(spec), cut.tasks, levels)
-        reports = [read_report(r) for r in packed]
-        rows_out = self._emit(cut.number, reports)
-        self._segments = commit.commit(self, plan, cut, floors, reports)
-        return Tick(
-            cut.number,
-            max((r.rows_in for r in reports), default=0),
-            rows_out,
-            time.perf_counter() - began,
-            cut.tasks,
-            _added([r.seconds for r in reports]),
-        )
+        return [read_report(r) for r in packed]
 
     def _emit(self, number: int, reports: list[TaskReport]) -> int:
         segments = [s for r in reports for s in r.results]

@@ -106,20 +106,25 @@ def read_frame(path: Path) -> pl.DataFrame:
 
 
 class Mapped:
-    """A segment in memory: its frame, and its hashes as an array to search in."""
+    """A segment in memory: its frame, and columns of it as arrays to search and compute in."""
 
-    __slots__ = ("_hashes", "frame", "segment")
+    __slots__ = ("_arrays", "frame", "segment")
 
     def __init__(self, frame: pl.DataFrame, segment: Segment | None = None) -> None:
         self.frame = frame
         self.segment = segment
-        self._hashes: np.ndarray | None = None
+        self._arrays: dict[str, np.ndarray] = {}
 
     @property
     def hashes(self) -> np.ndarray:
-        if self._hashes is None:
-            self._hashes = self.frame[H].to_numpy()
-        return self._hashes
+        return self.array(H)
+
+    def array(self, column: str) -> np.ndarray:
+        """A column without NULLs as an array, without copying it."""
+        found = self._arrays.get(column)
+        if found is None:
+            found = self._arrays[column] = self.frame[column].to_numpy()
+        return found
 
 
 class SegmentReader:

@@ -7,7 +7,7 @@ segments can be merged at any time (and in any grouping) without changing what t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import polars as pl
@@ -18,34 +18,41 @@ from thalweg.engine.shared.task import BEGINNING, Task
 
 FAN_IN = 8  # so many segments of about one size are merged into one
 LARGEST_MERGED = 1 << 18  # rows; larger segments stay as they are
+PAIRS_AT_ONCE = 1 << 21  # a probe that matches more is done in pieces, to bound memory
 
 
 def find(segments: Iterable[Mapped], hashes: np.ndarray) -> pl.DataFrame | None:
     """All rows whose hash is among the (sorted, unique) hashes."""
-    parts = []
-    for mapped in segments:
-        _, rows = matches(mapped.hashes, hashes)
-        if len(rows):
-            parts.append(mapped.frame[rows])
+    parts = [
+        mapped.frame[rows] for mapped in segments for _, rows in matches(mapped.hashes, hashes)
+    ]
     return concat(parts, parts[0]) if parts else None
 
 
-def matches(stored: np.ndarray, probing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions (probing, stored) of equal hashes; both arrays are sorted."""
-    first, last = np.searchsorted(probing, (stored[0], stored[-1]), side="left")
-    last = np.searchsorted(probing, stored[-1], side="right")
+def matches(stored: np.ndarray, probing: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Positions (probing, stored) of equal hashes, in pieces; both arrays are sorted."""
+    first = int(np.searchsorted(probing, stored[0], side="left"))
+    last = int(np.searchsorted(probing, stored[-1], side="right"))
     probing = probing[first:last]
     if not len(probing):
-        none = np.empty(0, dtype=np.int64)
-        return none, none
+        return
     start = np.searchsorted(stored, probing, side="left")
     hit = np.flatnonzero(stored[np.minimum(start, len(stored) - 1)] == probing)
+    if not len(hit):
+        return
     start = start[hit]
     count = np.searchsorted(stored, probing[hit], side="right") - start
+    hit += first
     ends = np.cumsum(count)
-    total = int(ends[-1]) if len(ends) else 0
-    within = np.arange(total) - np.repeat(ends - count, count)
-    return np.repeat(hit, count) + first, np.repeat(start, count) + within
+    done, pairs = 0, 0
+    while done < len(hit):
+        # As many probes as give PAIRS_AT_ONCE, but at least one.
+        upto = max(done + 1, int(np.searchsorted(ends, pairs + PAIRS_AT_ONCE, side="right")))
+        of, begin = count[done:upto], start[done:upto]
+        before = np.cumsum(of) - of
+        within = np.arange(int(ends[upto - 1]) - pairs) - np.repeat(before, of)
+        yield np.repeat(hit[done:upto], of), np.repeat(begin, of) + within
+        done, pairs = upto, int(ends[upto - 1])
 
 
 Merge = Callable[[pl.DataFrame], pl.DataFrame]

@@ -29,13 +29,11 @@ from thalweg.engine.shared.frames import (
     names,
 )
 from thalweg.engine.shared.kernels.linear import outputs
-from thalweg.engine.shared.kernels.source import interval
+from thalweg.engine.shared.kernels.source import intervals
 from thalweg.engine.shared.segments import Mapped
 from thalweg.engine.shared.stems import stem_segments
 from thalweg.engine.shared.task import BEGINNING, Flow, Task
-from thalweg.plan.expr import TRUE, Expr, columns_of, shift
-
-PAIRS_AT_ONCE = 1 << 21  # a probe that matches more is done in pieces, to bound memory
+from thalweg.plan.expr import TRUE, Expr, columns_of, conjunction, shift
 
 
 @dataclass(frozen=True)
@@ -133,29 +131,50 @@ def _wanted(op: ph.Join) -> list[list[int]]:
     for key in op.keys:
         for i, e in key.members:
             wanted[i] |= columns_of(e)
-    return [sorted(w) for w in wanted]
+    return [sorted(w) or [0] for w in wanted]  # a frame without columns has no height
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows under way: the columns bound so far (by their place among all), times and weights."""
+
+    data: pl.DataFrame
+    start: np.ndarray
+    end: np.ndarray
+    weight: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def where(self, kept: np.ndarray) -> _Rows:
+        return _Rows(
+            self.data.filter(pl.Series(kept)), self.start[kept], self.end[kept], self.weight[kept]
+        )
 
 
 def _joined(
     task: Task, flow: Flow, op: ph.Join, start: int, delta: pl.DataFrame, wanted: list[list[int]]
 ) -> pl.DataFrame:
-    order = task.order(op, start)
-    plan = steps(op, start, order)
+    plan = steps(op, start, task.order(op, start))
     offset = op.offsets[start]
-    current = delta.select(
-        *(pl.col(name(c)).alias(name(offset + c)) for c in wanted[start]), T, E, W
-    )
-    first = [to_polars(e) for e in plan[0].probe]
-    current = task.owned(current, first or [pl.struct(pl.all())])
+    data = delta.select(name(c) for c in wanted[start])
+    data.columns = [name(offset + c) for c in wanted[start]]
+    rows = _Rows(data, delta[T].to_numpy(), delta[E].to_numpy(), delta[W].to_numpy())
+    if not task.is_alone:
+        keys = [to_polars(e) for e in plan[0].probe]
+        owner = hash_of(keys) if keys else pl.Series(rows.start).hash()
+        mine = rows.data.select(owner.is_between(task.low, task.high).alias("_")).to_series()
+        rows = rows.where(mine.to_numpy())
     for step in plan:
-        if not current.height:
+        if not len(rows):
             break
-        before = current.height
-        current = _probe(task, flow, op, start, step, current, wanted[step.target])
-        task.saw(op, start, step.target, before, current.height)
-    if not current.height:
+        before = len(rows)
+        rows = _probe(task, flow, op, start, step, rows, wanted[step.target])
+        task.saw(op, start, step.target, before, len(rows))
+    if not len(rows):
         return empty_relation(op.types)
-    return current.select(*outputs(op.exprs), T, E, W)
+    times = [pl.Series(T, rows.start), pl.Series(E, rows.end), pl.Series(W, rows.weight)]
+    return rows.data.select(outputs(op.exprs)).hstack(times)
 
 
 def _probe(
@@ -164,81 +183,85 @@ def _probe(
     op: ph.Join,
     start: int,
     step: Step,
-    current: pl.DataFrame,
+    rows: _Rows,
     wanted: list[int],
-) -> pl.DataFrame:
-    """Join the current rows with the target's SteM."""
+) -> _Rows:
+    """Join the rows under way with the target's SteM."""
     low, high = task.range_of(flow)
     before = high if step.target > start else low  # new rows of earlier inputs had their turn
-    current = current.with_columns(hash_of([to_polars(e) for e in step.probe]).alias(H)).sort(H)
-    hashes = current[H].to_numpy()
-    current = current.drop(H)
     target = op.inputs[step.target]
     since = flow.horizon(target.stream) if isinstance(target, ph.Source) else BEGINNING
-    side = _Side(target, op.offsets[step.target], wanted, before, since)
-    earliest = int(current[T].min())  # type: ignore[arg-type]
-    parts = []
-    for mapped in _segments(task, flow, op, step, earliest, before):
-        probing, stored = tables.matches(mapped.hashes, hashes)
-        for piece in range(0, len(probing), PAIRS_AT_ONCE):
-            here = slice(piece, piece + PAIRS_AT_ONCE)
-            parts.append(side.paired(current, probing[here], mapped, stored[here], step.checks))
-    filled = [p for p in parts if p.height]
-    return pl.concat(filled) if filled else current.clear()
-
-
-@dataclass(frozen=True)
-class _Side:
-    """The probed input: how its stored rows become interval rows beside the current ones."""
-
-    op: ph.AnyOp
-    offset: int
-    wanted: list[int]
-    before: int
-    since: int
-
-    def paired(
-        self,
-        current: pl.DataFrame,
-        probing: np.ndarray,
-        mapped: Mapped,
-        stored: np.ndarray,
-        checks: tuple[Expr, ...],
-    ) -> pl.DataFrame:
-        columns = [name(c) for c in self.wanted]
-        if isinstance(self.op, ph.Source):
-            needed = sorted(columns_of(self.op.predicate) | set(self.wanted))
-            found = mapped.frame.select(*(name(c) for c in needed), TS)[stored]
-            begin, end = interval(self.op.window)
-            fits = begin < self.before
-            if self.since > BEGINNING:
-                fits &= pl.col(TS) >= self.since
-            if self.op.predicate != TRUE:
-                fits &= is_true(self.op.predicate)
-            found = found.with_columns(begin.alias("_t2"), end.alias("_e2"), fits.alias("_fits"))
-            weight: list[pl.Expr] = []
-        else:
-            found = mapped.frame.select(*columns, T, E, W)[stored].rename(
-                {T: "_t2", E: "_e2", W: "_w2"}
+    hashes = rows.data.select(hash_of([to_polars(e) for e in step.probe])).to_series().to_numpy()
+    if len(hashes) != len(rows):
+        hashes = np.zeros(len(rows), dtype=np.uint64)  # no key: everything meets everything
+    order = np.argsort(hashes)
+    hashes = hashes[order]
+    columns = (
+        sorted(columns_of(target.predicate) | set(wanted))
+        if (isinstance(target, ph.Source))
+        else wanted
+    )
+    lefts, rights, starts, ends, weights = [], [], [], [], []
+    for mapped in _segments(task, flow, op, step, int(rows.start.min()), before):
+        for probing, stored in tables.matches(mapped.hashes, hashes):
+            left = order[probing]
+            first, last, weight = _times(target, mapped, stored)
+            begin = np.maximum(rows.start[left], first)
+            end = np.minimum(rows.end[left], last)
+            kept = (first < before) & (begin < end)
+            if since > BEGINNING:
+                kept &= mapped.array(TS)[stored] >= since
+            if not kept.all():
+                left, stored, begin, end = left[kept], stored[kept], begin[kept], end[kept]
+            if not len(left):
+                continue
+            lefts.append(left)
+            rights.append(mapped.frame.select(name(c) for c in columns)[stored])
+            starts.append(begin)
+            ends.append(end)
+            weights.append(
+                rows.weight[left] if weight is None else (rows.weight[left] * weight[kept])
             )
-            found = found.with_columns((pl.col("_t2") < self.before).alias("_fits"))
-            weight = [(pl.col(W) * pl.col("_w2")).alias(W)]
-            columns.append("_w2")
-        renamed = found.select(
-            *(pl.col(name(c)).alias(name(self.offset + c)) for c in self.wanted),
-            *(["_w2"] if weight else []),
-            "_t2",
-            "_e2",
-            "_fits",
-        )
-        both = pl.concat([current[probing], renamed], how="horizontal")
-        both = both.with_columns(
-            pl.max_horizontal(T, "_t2").alias(T), pl.min_horizontal(E, "_e2").alias(E), *weight
-        )
-        keep = pl.col("_fits") & (pl.col(T) < pl.col(E))
-        for check in checks:
-            keep &= is_true(check)
-        return both.filter(keep).drop("_t2", "_e2", "_fits", *(["_w2"] if weight else []))
+    if not lefts:
+        return _Rows(rows.data.clear(), *(np.empty(0, dtype=np.int64) for _ in range(3)))
+    right = rights[0] if len(rights) == 1 else pl.concat(rights)
+    bound = rows.data[np.concatenate(lefts)]
+    result = _Rows(bound, np.concatenate(starts), np.concatenate(ends), np.concatenate(weights))
+    return _checked(op, step, result, right, columns, wanted)
+
+
+def _times(
+    target: ph.AnyOp, mapped: Mapped, stored: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """When the stored rows are valid, and their weights (None: all one)."""
+    if isinstance(target, ph.Source):
+        start, end = intervals(target.window, mapped.array(TS)[stored])
+        return start, end, None
+    return mapped.array(T)[stored], mapped.array(E)[stored], mapped.array(W)[stored]
+
+
+def _checked(
+    op: ph.Join,
+    step: Step,
+    rows: _Rows,
+    right: pl.DataFrame,
+    columns: list[int],
+    wanted: list[int],
+) -> _Rows:
+    """Append the target's columns, and keep the rows that pass all that can be checked now."""
+    target, offset = op.inputs[step.target], op.offsets[step.target]
+    if isinstance(target, ph.Source) and target.predicate != TRUE:
+        passing = right.select(is_true(target.predicate).fill_null(False)).to_series()
+        if not passing.all():
+            kept = passing.to_numpy()
+            rows, right = rows.where(kept), right.filter(passing)
+    right = right.select(name(c) for c in wanted) if columns != wanted else right
+    right.columns = [name(offset + c) for c in wanted]
+    joined = _Rows(rows.data.hstack(right), rows.start, rows.end, rows.weight)
+    if not step.checks:
+        return joined
+    holds = joined.data.select(is_true(conjunction(step.checks)).fill_null(False)).to_series()
+    return joined if holds.all() else joined.where(holds.to_numpy())
 
 
 def _segments(

@@ -6,6 +6,7 @@ which tuples are new to a flow is a question of time alone, so flows may be at d
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from thalweg.engine.shared import physical as ph
@@ -75,6 +76,20 @@ def interval(window: TimeWindow, ts: str = TS) -> tuple[pl.Expr, pl.Expr]:
     if slide == 1:
         return start, instant + (window.length + 1)
     return start, ((instant + window.length) // slide + 1) * slide
+
+
+def intervals(window: TimeWindow, stamps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same over an array of timestamps."""
+    slide = window.slide
+    start = stamps if slide == 1 else -(-stamps // slide) * slide
+    if window.length is None:
+        return start, np.full(len(stamps), FOREVER)
+    end = (
+        stamps + (window.length + 1)
+        if slide == 1
+        else (((stamps + window.length) // slide + 1) * slide)
+    )
+    return start, end
 
 
 def _passing(frame: pl.DataFrame, op: ph.Source) -> pl.DataFrame:
