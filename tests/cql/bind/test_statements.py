@@ -65,3 +65,17 @@ def test_a_name_of_with_is_not_the_catalogs(catalog: Catalog) -> None:
         "CREATE QUERY r AS WITH Busy AS (SELECT A FROM X [Now]) SELECT * FROM Busy", catalog
     )
     assert bound("DROP VIEW Busy", catalog.with_definition(reader)) is catalog.find("Busy")
+
+
+def test_a_bare_query_takes_the_default_name(catalog: Catalog) -> None:
+    (statement,) = parse_script("SELECT A FROM X [Now]")
+    change = bind_statement(statement, catalog, "SELECT A FROM X [Now]", default_name="mine")
+    assert change.definition.name == "mine"
+
+
+def test_a_quoted_view_can_not_be_dropped_while_it_is_read(catalog: Catalog) -> None:
+    view = bound('CREATE VIEW "odd "" Name" AS SELECT A FROM X [Now]', catalog)
+    reader = bound('SELECT A FROM "ODD "" name"', catalog.with_definition(view))
+    both = catalog.with_definition(view).with_definition(reader)
+    with pytest.raises(CqlError, match="still used by query q1"):
+        bound('DROP VIEW "odd "" name"', both)

@@ -17,6 +17,7 @@ from thalweg.cql.bind.sources import BindQuery, bind_sources
 from thalweg.cql.errors import Mistake
 from thalweg.plan.expr import Col, Expr, Lit, columns_of, conjunction, conjuncts
 from thalweg.plan.nodes import Aggregate, Filter, Node, Project
+from thalweg.plan.types import NULL
 
 
 def bind_block(select: syntax.Select, context: Context, bind_query: BindQuery) -> Subquery:
@@ -86,7 +87,7 @@ def _keys(
     keys = []
     for expr in group_by:
         bound = binder.bind(expr)
-        if isinstance(bound, Lit):
+        if isinstance(bound, Lit) or bound.type == NULL:
             hint = "positions are not counted; write the column or expression itself"
             raise Mistake("GROUP BY takes a column or expression", expr.span, hint)
         if isinstance(bound, Col):

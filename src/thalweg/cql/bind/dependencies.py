@@ -20,7 +20,12 @@ def dependents(definition: Definition, catalog: Catalog) -> list[ViewDef | Query
         return []
     if isinstance(definition, StreamDef):
         return [u for u in users if any(s.name.lower() == key for s in base_streams(u.plan))]
-    return [u for u in users if u is not definition and key in _names_read(u.text)]
+    return [u for u in users if u is not definition and _reads(u.text, key)]
+
+
+def _reads(text: str, key: str) -> bool:
+    # Most texts do not even have the word, and need not be parsed again.
+    return key.replace('"', '""') in text.lower() and key in _names_read(text)
 
 
 def _names_read(text: str) -> set[str]:

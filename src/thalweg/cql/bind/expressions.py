@@ -235,6 +235,8 @@ class ExpressionBinder:
             raise Mistake(f"{name} takes 1 argument, not {len(call.args)}", call.span)
         inside = ExpressionBinder(self.scope, self.context, "an aggregate")
         arg = None if call.star else inside.bind(call.args[0])
+        if arg is not None and arg.type == NULL:
+            raise Mistake(f"{name} of NULL has no type", call.span, "write CAST(NULL AS …)")
         # The smallest of distinct values is the smallest of all.
         distinct = call.distinct and call.name not in ("min", "max")
         try:

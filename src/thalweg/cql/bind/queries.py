@@ -21,7 +21,7 @@ from thalweg.plan.nodes import (
     StreamKind,
     ToStream,
 )
-from thalweg.plan.types import SqlType, common_type
+from thalweg.plan.types import NULL, SqlType, common_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,18 @@ def bind_query(query: syntax.Query, context: Context) -> Bound:
             return _with(query, context.uncorrelated())
 
 
+def bind_typed(query: syntax.Query, context: Context) -> Bound:
+    """A query whose columns all have a type. A bare NULL may only be a side of a set operator."""
+    bound = bind_query(query, context)
+    for f, span in zip(bound.node.schema, bound.spans, strict=True):
+        if f.type == NULL:
+            hint = "say which with CAST(NULL AS …)"
+            raise Mistake(f'column "{f.name}" is NULL without a type', span, hint)
+    return bound
+
+
 def _node(query: syntax.Query, context: Context) -> Node:
-    return bind_query(query, context).node
+    return bind_typed(query, context).node
 
 
 def _select(select: syntax.Select, context: Context) -> Bound:
@@ -74,7 +84,7 @@ def _with(query: syntax.WithQuery, context: Context) -> Bound:
         if name.text.lower() in seen:
             raise Mistake(f'WITH defines "{name.text}" twice', name.span)
         seen.add(name.text.lower())
-        bound = bind_query(definition.query, context)
+        bound = bind_typed(definition.query, context)
         node = renamed(bound.node, definition.columns) if definition.columns else bound.node
         context = context.with_local(name.text, node)
     return bind_query(query.body, context)

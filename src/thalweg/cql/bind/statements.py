@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from thalweg.cql import syntax
 from thalweg.cql.bind.context import Context
 from thalweg.cql.bind.dependencies import dependents
-from thalweg.cql.bind.queries import Bound, bind_query, renamed
+from thalweg.cql.bind.queries import Bound, bind_typed, renamed
 from thalweg.cql.bind.streams import bind_stream
 from thalweg.cql.errors import Diagnostic, Mistake
 from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef, ViewDef
-from thalweg.plan.types import INTERVAL, NULL
+from thalweg.plan.types import INTERVAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,7 @@ def _check_new(name: syntax.Name, catalog: Catalog) -> None:
 def _view(statement: syntax.CreateView, catalog: Catalog, text: str) -> Change:
     _check_new(statement.name, catalog)
     context = Context(catalog, text, defining=statement.name.text)
-    bound = bind_query(statement.query, context)
-    _check_typed(bound)
+    bound = bind_typed(statement.query, context)
     plan = renamed(bound.node, statement.columns) if statement.columns else bound.node
     view = ViewDef(statement.name.text, plan, _source(statement, text))
     return Change(view, warnings=_warnings(context, text))
@@ -81,8 +80,7 @@ def _query(statement: syntax.CreateQuery, catalog: Catalog, text: str, default_n
         _check_new(statement.name, catalog)
     name = statement.name.text if statement.name is not None else default_name
     context = Context(catalog, text, defining=name if statement.name else None)
-    bound = bind_query(statement.query, context)
-    _check_typed(bound)
+    bound = bind_typed(statement.query, context)
     _check_printable(bound)
     query = QueryDef(name, bound.node, _source(statement, text), statement.from_now)
     return Change(query, warnings=_warnings(context, text))
@@ -94,13 +92,6 @@ def _source(statement: syntax.Statement, text: str) -> str:
 
 def _warnings(context: Context, text: str) -> tuple[Diagnostic, ...]:
     return tuple(w.diagnostic(text, "warning") for w in context.findings.warnings)
-
-
-def _check_typed(bound: Bound) -> None:
-    for f, span in zip(bound.node.schema, bound.spans, strict=True):
-        if f.type == NULL:
-            hint = "say which with CAST(NULL AS …)"
-            raise Mistake(f'column "{f.name}" is NULL without a type', span, hint)
 
 
 def _check_printable(bound: Bound) -> None:
