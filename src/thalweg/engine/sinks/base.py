@@ -6,13 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from thalweg.engine.shared.results import Emission
+from thalweg.engine.shared.store import Store
+
+
+class SinkError(ValueError):
+    """A sink that can't be opened as asked, and what to do about it."""
 
 
 class Sink(Protocol):
     """Takes the emissions of one query, tick by tick.
 
-    `progress` is committed with the tick. After a crash the sink is opened with what was committed
-    last and drops whatever it has beyond that; the tick that was interrupted then comes again.
+    `progress` is committed with the tick: what it describes is durable when it returns. After a
+    crash the sink is opened with what was committed last and drops whatever it has beyond that; the
+    tick that was interrupted then comes again. `open(None)` is the very first time.
     """
 
     def open(self, committed: bytes | None) -> None: ...
@@ -28,31 +34,57 @@ class SinkOutlet:
     """All sinks of all queries as one outlet; sinks are named `query/name`."""
 
     def __init__(self) -> None:
-        self._sinks: dict[str, dict[str, Sink]] = {}
+        self._sinks: dict[tuple[str, str], Sink] = {}
+        self._tick = 0  # the last one that was delivered
+        self._before: dict[tuple[str, str], bytes] = {}  # progress when its delivery began
 
-    def attach(self, query: str, name: str, sink: Sink, committed: bytes | None) -> None:
-        sink.open(committed)
-        self._sinks.setdefault(query, {})[name] = sink
+    def attach(self, query: str, name: str, sink: Sink) -> None:
+        """Take in a sink that is open; it gets the query's emissions from the next tick on."""
+        self._sinks[query, name] = sink
+        self._before[query, name] = sink.progress()
 
-    def detach(self, query: str) -> None:
-        for sink in self._sinks.pop(query, {}).values():
-            sink.close()
+    def detach(self, query: str, name: str | None = None) -> None:
+        """Close one sink of a query, or all of them."""
+        for key in [k for k in self._sinks if k[0] == query and name in (None, k[1])]:
+            self._before.pop(key)
+            self._sinks.pop(key).close()
 
     def deliver(self, emissions: Sequence[Emission]) -> None:
+        if not emissions:
+            return
+        if emissions[0].tick == self._tick:
+            self._roll_back()
+        else:
+            self._tick = emissions[0].tick
+            self._before = {key: sink.progress() for key, sink in self._sinks.items()}
         for emission in emissions:
-            for sink in self._sinks.get(emission.query, {}).values():
-                sink.write(emission)
+            for (query, _), sink in self._sinks.items():
+                if query == emission.query:
+                    sink.write(emission)
+
+    def _roll_back(self) -> None:
+        """A tick comes again without a crash (a task or another sink failed in it)."""
+        for key, sink in self._sinks.items():
+            sink.close()
+            sink.open(self._before[key])
 
     def progress(self) -> Mapping[str, bytes]:
-        return {
-            progress_name(query, name): sink.progress()
-            for query, sinks in self._sinks.items()
-            for name, sink in sinks.items()
-        }
+        return {progress_name(*key): sink.progress() for key, sink in self._sinks.items()}
 
     def close(self) -> None:
-        for query in list(self._sinks):
-            self.detach(query)
+        for query, name in list(self._sinks):
+            self.detach(query, name)
+
+
+def open_where_it_was(store: Store, query: str, name: str, sink: Sink) -> None:
+    """Open a sink where it left off, or for the first time, as the book says.
+
+    A first opening is written down at once, so that what a crash leaves in the sink's file can be
+    told from what was there before.
+    """
+    place = progress_name(query, name)
+    sink.open(store.progress(place))
+    store.write_progress(place, sink.progress())
 
 
 def progress_name(query: str, sink: str) -> str:

@@ -1,0 +1,69 @@
+"""Files that only grow; after a crash they are cut back to their committed length."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from thalweg.engine.sinks.base import SinkError
+
+
+class AppendedFile:
+    """Bytes at the end of a file. A file that was there before the first opening is continued."""
+
+    def __init__(self, path: Path, *, durable: bool = True) -> None:
+        self.path = path
+        self._durable = durable
+        self._file: int | None = None
+        self._length = 0
+        self._synced = 0
+
+    def open(self, committed: int | None) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not self.path.exists()
+        self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o644)
+        there = os.fstat(self._file).st_size
+        if committed is not None and there < committed:
+            self.close()
+            raise SinkError(
+                f"{self.path} has {there} bytes, but {committed} were written to it: "
+                "somebody has cut or replaced it. Put it back, or start with another file."
+            )
+        self._length = self._synced = there if committed is None else committed
+        os.ftruncate(self._file, self._length)
+        if is_new and self._durable:
+            sync_folder(self.path.parent)
+
+    def append(self, data: bytes | memoryview) -> None:
+        assert self._file is not None
+        rest = memoryview(data)
+        while rest:
+            written = os.pwrite(self._file, rest, self._length)
+            self._length += written
+            rest = rest[written:]
+
+    def sync(self) -> int:
+        """The file's length, durable."""
+        assert self._file is not None
+        if self._durable and self._synced != self._length:
+            os.fsync(self._file)
+        self._synced = self._length
+        return self._length
+
+    @property
+    def length(self) -> int:
+        return self._length
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a file's name durable, after it was created or renamed."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,27 @@
+"""Results as plain tables: `_ts`, `_op` and the query's own columns."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from thalweg.engine.shared.frames import TS, names
+from thalweg.engine.shared.kernels.output import OP
+from thalweg.engine.shared.results import Emission
+
+
+def flat(emission: Emission) -> pl.DataFrame:
+    """The underscore keeps the two apart from a query's own `ts` or `op`."""
+    op = pl.when(pl.col(OP) > 0).then(pl.lit("+")).otherwise(pl.lit("-"))
+    rows = emission.rows.select(TS, op.alias(OP), *names(len(emission.columns)))
+    rows.columns = flat_names(emission.columns)
+    return rows
+
+
+def flat_names(columns: tuple[str, ...]) -> list[str]:
+    """A column that is itself called `_ts` or `_op` gets one more underscore."""
+    taken = [TS, OP]
+    for column in columns:
+        while column in taken:
+            column = "_" + column
+        taken.append(column)
+    return taken

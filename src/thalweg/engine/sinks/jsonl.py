@@ -1,0 +1,28 @@
+"""JSON lines: exactly once, by cutting the file back to what was committed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from thalweg.engine.shared.results import Emission
+from thalweg.engine.sinks.append import AppendedFile
+from thalweg.engine.sinks.encode import json_lines, text_bytes
+
+
+class JsonLinesSink:
+    """`{"query":…,"ts":…,"op":…,"row":{…}}`, a line for each change."""
+
+    def __init__(self, path: Path | str, *, durable: bool = True) -> None:
+        self._file = AppendedFile(Path(path), durable=durable)
+
+    def open(self, committed: bytes | None) -> None:
+        self._file.open(None if committed is None else int(committed))
+
+    def write(self, emission: Emission) -> None:
+        self._file.append(text_bytes(json_lines(emission)))
+
+    def progress(self) -> bytes:
+        return str(self._file.sync()).encode()
+
+    def close(self) -> None:
+        self._file.close()
