@@ -41,3 +41,11 @@ def test_clauses_of_create_stream_may_stand_in_any_order() -> None:
     )
     assert isinstance(one, CreateStream)
     assert one == other
+
+
+def test_an_option_may_be_named_like_a_keyword() -> None:
+    (stream,) = parse_script(
+        "CREATE STREAM s (a INT) TIMESTAMP BY ts OPTIONS (limit '5', \"by\" 'x')"
+    )
+    assert isinstance(stream, CreateStream)
+    assert [(name.text, value) for name, value in stream.options] == [("limit", "5"), ("by", "x")]

@@ -127,7 +127,13 @@ class StatementParser(QueryParser):
         return {"options": tuple(options)}
 
     def _option(self) -> tuple[Name, str]:
-        key = self.name("an option's name")
+        # No keyword can stand here: `limit` needs no quotes.
+        word = self.token
+        if word.kind is Kind.WORD:
+            self.advance()
+            key = Name(word.text, word.span)
+        else:
+            key = self.name("an option's name")
         self.accept("=")
         return key, self.string("the option's value in single quotes")
 
