@@ -34,6 +34,9 @@ from thalweg.plan.types import (
 
 PARTITION_BITS = 44  # a position is the partition's number, then its own count
 
+# Columns by which a source refuses a row itself: its reason, and the row as it came (text).
+REFUSED, RAW = "_refused", "_raw"
+
 
 class IngestError(ValueError):
     """A batch that can't be taken as a whole: nothing of it was kept."""
@@ -61,7 +64,7 @@ def normalise(stream: StreamDef, batch: pl.DataFrame) -> Normalised:
     """Bring a batch to the stream's types; every row passes or has a reason."""
     given = {c.lower(): c for c in batch.columns}
     frame = batch.with_row_index("_row").with_columns(pl.col("_row").cast(pl.Int64))
-    reasons: list[pl.Expr] = []
+    reasons: list[pl.Expr] = [pl.col(REFUSED)] if REFUSED in batch.columns else []
     columns: list[pl.Expr] = [pl.col("_row")]
     for i, f in enumerate(stream.fields):
         source = _column(stream, given, f.name)
@@ -300,7 +303,10 @@ class Landing:
 
 
 def _line(batch: pl.DataFrame, row: int, reason: str | None) -> str:
-    entry: dict[str, Any] = {"row": batch.row(row, named=True)}
+    values = batch.row(row, named=True)
+    values.pop(REFUSED, None)
+    raw = values.pop(RAW, None)
+    entry: dict[str, Any] = {"row": values if raw is None else raw}
     if reason is not None:
         entry["reason"] = reason
     return json.dumps(entry, default=str)

@@ -1,4 +1,4 @@
-"""What a source is given: a way to deliver tuples of one stream, durably and at the engine's pace."""
+"""What a source is given: a way to deliver tuples of one stream, at the engine's pace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Protocol
 
 import polars as pl
 
-from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.ingest import Receipt
 from thalweg.plan.catalog import StreamDef
 
@@ -20,7 +19,39 @@ class Source(Protocol):
     """Feeds one stream until it ends or is stopped. Runs on a thread of its own."""
 
     def run(self, feed: Feed) -> None:
-        """Deliver until `feed.stopped`; return at the end of a finite source after `finish`."""
+        """Deliver until `feed.stopped`; return at the end of a finite source after `finish`.
+
+        Go on at `feed.resume_point`: what a push gave as `resume` is kept exactly if its batch is.
+        """
+
+
+class Landing(Protocol):
+    """Where a feed delivers: the engine's own landing, or a recording of it."""
+
+    def push(
+        self,
+        stream: StreamDef,
+        batch: pl.DataFrame,
+        *,
+        partition: int = 0,
+        batch_id: str | None = None,
+        resume: bytes | None = None,
+    ) -> Receipt: ...
+
+    def resume_point(self, stream: StreamDef, partition: int = 0) -> bytes | None: ...
+
+    def backlog(self) -> int: ...
+
+    def heartbeat(self, stream: StreamDef, instant: int, *, partition: int = 0) -> None: ...
+
+    def finish(self, stream: StreamDef) -> None: ...
+
+    def declare(self, stream: StreamDef, partitions: list[int]) -> None: ...
+
+
+class HasLanding(Protocol):
+    @property
+    def landing(self) -> Landing: ...
 
 
 class Stopped(Exception):
@@ -32,7 +63,7 @@ class Feed:
 
     def __init__(
         self,
-        engine: SharedEngine,
+        engine: HasLanding,
         stream: StreamDef,
         *,
         stop: threading.Event | None = None,

@@ -1,0 +1,52 @@
+"""From `FROM '…' OPTIONS (…)` to a source."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from thalweg.engine.sources import generator, push
+from thalweg.engine.sources.errors import SourceError, suggestion
+from thalweg.engine.sources.feed import Source
+from thalweg.engine.sources.options import Options
+from thalweg.plan.catalog import StreamDef
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+SCHEMES = ("generator:", "push:")
+
+
+def open_source(
+    stream: StreamDef, spark: SparkSession | None, base_dir: Path, *, live: bool = True
+) -> Source:
+    """What feeds the stream. Relative paths start at `base_dir`.
+
+    A live source follows what it reads for as long as it grows, at its own pace; else what is there
+    is read once to its end, as fast as the engine goes. Raises SourceError.
+    """
+    uri = stream.source if stream.source is not None else push.SCHEME
+    found = _SCHEME.match(uri)
+    match found[0].lower() if found else "":
+        case generator.SCHEME:
+            opened = generator.open_generated(stream, uri, live=live)
+            if not live and not opened.is_bounded:
+                raise SourceError(
+                    f"{stream.name} never ends, so it can't be replayed: "
+                    "bound it with OPTIONS (limit '100000')"
+                )
+            return opened
+        case push.SCHEME:
+            if not live:
+                raise SourceError(
+                    f"{stream.name} has no recorded source to replay: "
+                    "say FROM 'file.csv' (or .json, .parquet, a folder, generator:…)"
+                )
+            Options(stream).done()
+            return push.PushSource()
+        case scheme:
+            raise SourceError(
+                f"{stream.name}: there is no source {scheme}{suggestion(scheme, SCHEMES)}"
+            )
