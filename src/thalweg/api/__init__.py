@@ -1,1 +1,1 @@
-"""The service's REST interface and the Python interface."""
+"""What people touch: the Python session and the REST service."""

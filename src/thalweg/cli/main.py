@@ -1,9 +1,17 @@
-"""Entry point of the `thalweg` command."""
+"""Entry point of the `thalweg` command; one module for each sub-command."""
 
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
+
+from thalweg.cli.dev import dev
+from thalweg.cli.explain import explain
+from thalweg.cli.ps import ps
+from thalweg.cli.results import results
+from thalweg.cli.stop import stop
+from thalweg.cli.streams import streams
+from thalweg.cli.submit import submit
 
 app = typer.Typer(
     name="thalweg",
@@ -12,6 +20,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
+
+for command in (dev, submit, ps, results, explain, streams, stop):
+    app.command()(command)
 
 
 def _print_version(wanted: bool) -> None:

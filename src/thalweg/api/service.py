@@ -1,0 +1,38 @@
+"""The REST service over one site."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI
+
+from thalweg.api import problems
+from thalweg.api.bell import TickBell
+from thalweg.api.routes import operations, queries, streams
+from thalweg.engine.site import Site
+
+_ABOUT = """
+Standing CQL queries over streams. Define streams, submit queries, push tuples, and read each
+query's results as server-sent events. Errors are problem JSON (RFC 9457).
+"""
+
+
+def make_app(site: Site) -> FastAPI:
+    """The service; whoever runs it opens and closes the site."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.bell = TickBell(site)
+        yield
+        app.state.bell.close()
+
+    app = FastAPI(
+        title="Thalweg", version=version("thalweg"), description=_ABOUT, lifespan=lifespan
+    )
+    app.state.site = site
+    for routes in (queries, streams, operations):
+        app.include_router(routes.router)
+    problems.install(app)
+    return app

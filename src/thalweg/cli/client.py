@@ -1,0 +1,92 @@
+"""The service as the commands see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import httpx
+import typer
+
+from thalweg.cli.exits import BAD_INPUT, FAILED, UNREACHABLE, CommandFailed
+
+DEFAULT_URL = "http://127.0.0.1:7341"
+Url = Annotated[
+    str,
+    typer.Option("--url", envvar="THALWEG_URL", help="Where the service is.", show_default=True),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+_BAD_INPUT = {400, 404, 413, 415, 422}
+
+
+class Unreachable(CommandFailed):
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(
+            f"no service at {url} ({reason}): start one with `thalweg dev`, "
+            "or say where it is with --url or THALWEG_URL",
+            UNREACHABLE,
+        )
+
+
+class Service:
+    """One HTTP client; every answer that is no success raises CommandFailed with its reason."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        self._client = httpx.Client(
+            base_url=self.url, timeout=httpx.Timeout(120, connect=5), trust_env=not _is_local(url)
+        )
+
+    def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        try:
+            answer = self._client.request(method, path, **options)
+        except (httpx.TransportError, httpx.InvalidURL) as error:
+            raise Unreachable(self.url, str(error) or type(error).__name__) from None
+        check(answer)
+        return answer
+
+    def get(self, path: str, **params: Any) -> Any:
+        return self.request("GET", path, params=params).json()
+
+    @contextmanager
+    def stream(self, path: str, **options: Any) -> Iterator[httpx.Response]:
+        """Raises httpx.TransportError where the connection breaks."""
+        timeout = httpx.Timeout(30, connect=5)  # a living service says something every 10 s
+        with self._client.stream("GET", path, timeout=timeout, **options) as answer:
+            if answer.is_error:
+                answer.read()
+            check(answer)
+            yield answer
+
+    def close(self) -> None:
+        self._client.close()
+
+    def __enter__(self) -> Service:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def check(answer: httpx.Response) -> None:
+    if not answer.is_error:
+        return
+    try:
+        detail = str(answer.json()["detail"])
+    except (ValueError, KeyError, TypeError):
+        detail = f"{answer.status_code} {answer.reason_phrase} from {answer.url}"
+    raise CommandFailed(detail, BAD_INPUT if answer.status_code in _BAD_INPUT else FAILED)
+
+
+def quoted(name: str) -> str:
+    """A name as part of a path."""
+    from urllib.parse import quote
+
+    return quote(name, safe="")
+
+
+def _is_local(url: str) -> bool:
+    # A proxy from the environment must not come between us and our own machine.
+    host = httpx.URL(url).host if "://" in url else url
+    return host in ("127.0.0.1", "localhost", "::1")

@@ -1,0 +1,89 @@
+"""thalweg dev: the service on this machine."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thalweg.cli.client import AsJson
+from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
+from thalweg.cli.output import emit, emit_json, note, notes
+
+
+def dev(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 7341,
+    data_dir: Annotated[
+        Path, typer.Option(help="Catalog, state, results; it goes on where it was left.")
+    ] = Path("thalweg-data"),
+    master: Annotated[str, typer.Option(help="Spark master, or in-process for none.")] = "local[*]",
+    tick_rows: Annotated[int, typer.Option(min=1, help="Tuples to a tick at most.")] = 500_000,
+    tick_interval_ms: Annotated[
+        int, typer.Option(min=0, help="Between the starts of two ticks at least.")
+    ] = 50,
+    retained_ticks: Annotated[
+        int, typer.Option(min=1, help="For so many ticks readers can come back for results.")
+    ] = 1_000,
+    largest_backlog: Annotated[
+        int, typer.Option(min=1, help="Tuples that may wait before sources are slowed.")
+    ] = 2_000_000,
+    as_json: AsJson = False,
+) -> None:
+    """Run the service until Ctrl-C; prints its URL once it answers."""
+    from thalweg.api.server import AddressInUse, listen_on, serve
+    from thalweg.cql import compile_script
+    from thalweg.engine.shared.store import StoreError
+    from thalweg.engine.site import SiteError, open_site
+    from thalweg.engine.site.settings import SiteSettings
+
+    settings = SiteSettings(
+        tick_rows=tick_rows,
+        tick_interval_s=tick_interval_ms / 1000,
+        retained_ticks=retained_ticks,
+        largest_backlog=largest_backlog,
+    )
+    with reporting():
+        try:
+            listener = listen_on(host, port)
+        except AddressInUse as error:
+            raise CommandFailed(f"{error}; choose another with --port", BAD_INPUT) from None
+        signal.signal(signal.SIGTERM, _interrupt)
+        log_to_stderr()
+        url = f"http://{host}:{listener.getsockname()[1]}"
+        site = None
+        try:
+            with notes.status(f"opening {data_dir} on {master}"):
+                site = open_site(data_dir, compile_script, master=master, settings=settings)
+            # Spark's own handler would cancel the tick that runs.
+            signal.signal(signal.SIGINT, _interrupt)
+            serve(site, listener, lambda: _announce(url, data_dir, as_json))
+        except KeyboardInterrupt:
+            pass
+        except (SiteError, StoreError, RuntimeError) as error:
+            raise CommandFailed(str(error)) from None
+        finally:
+            if site is not None:
+                note("stopping: the tick that runs is finished first")
+                site.close()
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _announce(url: str, data_dir: Path, as_json: bool) -> None:
+    if as_json:
+        emit_json({"url": url, "data_dir": str(data_dir.resolve())})
+    else:
+        emit(url)
+    note(f"[bold]Thalweg[/] is at {url} (API: {url}/docs, data: {data_dir}). Ctrl-C stops it.")
+
+
+def log_to_stderr() -> None:
+    """Warnings and errors of the site, a line each."""
+    import logging
+
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)

@@ -1,0 +1,33 @@
+"""Exit codes, and how errors become them: one line on stderr, never a traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from thalweg.cli.output import complain
+
+OK, FAILED, BAD_INPUT, UNREACHABLE = 0, 1, 2, 3
+
+
+class CommandFailed(Exception):
+    """What went wrong, for people, and the exit code that says so to scripts."""
+
+    def __init__(self, message: str, code: int = FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@contextmanager
+def reporting() -> Iterator[None]:
+    """Inside, CommandFailed ends the command."""
+    try:
+        yield
+    except CommandFailed as error:
+        complain(str(error))
+        raise typer.Exit(error.code) from None
+    except BrokenPipeError:
+        # Whoever read our output has had enough, as `head` does.
+        raise typer.Exit(OK) from None

@@ -1,0 +1,87 @@
+"""thalweg results: what a query has said, and what it goes on to say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url, quoted
+from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
+from thalweg.cli.follow import follow_results
+from thalweg.cli.output import emit, note
+
+
+def results(
+    query: Annotated[str, typer.Argument(help="A standing query.")],
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as rows come.")] = False,
+    after: Annotated[
+        str | None, typer.Option(help="Only rows behind this id (tick-index).")
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(help="A file that keeps the last id: go on behind it, and keep it."),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many rows.")] = None,
+    give_up_s: Annotated[
+        float, typer.Option(help="With --follow: how long to try to reach a lost service.")
+    ] = 60.0,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Print a query's rows: instant, + or -, columns; with --json as JSON lines with their ids."""
+    with reporting(), Service(url) as service:
+        start = _start(after, resume)
+        if follow:
+            rows = follow_results(service, query, start, give_up_s)
+        else:
+            rows = _present(service, query, start)
+        count = 0
+        for id_, line in rows:
+            if line is not None:
+                count += 1
+                emit(line if as_json else _readable(line))
+            if resume is not None:
+                resume.write_text(id_ + "\n")
+            if limit is not None and count >= limit:
+                return
+        if count == 0 and not follow:
+            note("no rows yet" if start is None else "no rows since then")
+
+
+def _start(after: str | None, resume: Path | None) -> str | None:
+    if after is not None and resume is not None:
+        raise CommandFailed("--after and --resume both say where to start", BAD_INPUT)
+    if resume is not None and resume.exists():
+        return resume.read_text().strip() or None
+    return after
+
+
+def _present(service: Service, query: str, after: str | None) -> Iterator[tuple[str, str | None]]:
+    """All rows that there are, page by page: (id, JSON line)."""
+    while True:
+        params = {"format": "ndjson", **({"after": after} if after else {})}
+        path = f"/queries/{quoted(query)}/results"
+        answer = service.request("GET", path, params=params)
+        lines = answer.text.splitlines()
+        for line in lines:
+            yield json.loads(line)["id"], line
+        after = answer.headers["Thalweg-Next"]
+        if not lines:
+            yield after, None
+            return
+
+
+def _readable(line: str) -> str:
+    change: dict[str, Any] = json.loads(line)
+    row = "  ".join(f"{name}={_value(value)}" for name, value in change["row"].items())
+    return f"{change['ts']}  {change['op']}  {row}"
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,113 @@
+"""What a site adds to the data directory's book: statements, parked queries, sinks.
+
+Statements are kept as text, in order, and compiled again at the next start: plans are never
+stored, so a new version may plan an old query better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from thalweg.engine.shared.store import Store
+from thalweg.plan.catalog import Definition, QueryDef, StreamDef
+
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS folders (name TEXT PRIMARY KEY, folder TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS parked ("
+    "name TEXT PRIMARY KEY, tick INTEGER NOT NULL, error TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS sinks ("
+    "query TEXT NOT NULL, name TEXT NOT NULL, target TEXT NOT NULL, error TEXT, "
+    "PRIMARY KEY (query, name))",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """A query that the engine gave up: at which tick, and why."""
+
+    tick: int
+    error: str
+
+
+class Book:
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        with store.transaction() as db:
+            for table in _TABLES:
+                db.execute(table)
+
+    # --- definitions
+
+    def script(self) -> str:
+        """All statements that stand, as one text."""
+        rows = self.store.all("SELECT text FROM definitions ORDER BY place")
+        return "".join(f"{text};\n" for (text,) in rows)
+
+    def define(self, definition: Definition, text: str, folder: str | None) -> None:
+        with self.store.transaction() as db:
+            ((last,),) = self.store.all("SELECT coalesce(max(place), 0) FROM definitions")
+            db.execute(
+                "INSERT INTO definitions VALUES (?, ?, ?, ?)",
+                (definition.name, kind_of(definition), _named(definition, text), last + 1),
+            )
+            if folder is not None:
+                db.execute("INSERT INTO folders VALUES (?, ?)", (definition.name, folder))
+
+    def undefine(self, definition: Definition) -> None:
+        with self.store.transaction() as db:
+            for table in ("definitions", "folders", "parked"):
+                db.execute(f"DELETE FROM {table} WHERE name = ?", (definition.name,))
+            db.execute("DELETE FROM sinks WHERE query = ?", (definition.name,))
+
+    def text_of(self, name: str) -> str:
+        rows = self.store.all("SELECT text FROM definitions WHERE name = ?", name)
+        return str(rows[0][0]) if rows else ""
+
+    def folder_of(self, name: str) -> str | None:
+        """Where a stream's relative paths start."""
+        rows = self.store.all("SELECT folder FROM folders WHERE name = ?", name)
+        return str(rows[0][0]) if rows else None
+
+    # --- parked queries
+
+    def park(self, name: str, tick: int, error: str) -> None:
+        with self.store.transaction() as db:
+            db.execute("INSERT OR REPLACE INTO parked VALUES (?, ?, ?)", (name, tick, error))
+
+    def parked(self) -> dict[str, Parked]:
+        rows = self.store.all("SELECT name, tick, error FROM parked")
+        return {name: Parked(tick, error) for name, tick, error in rows}
+
+    # --- sinks
+
+    def add_sink(self, query: str, name: str, target: str) -> None:
+        with self.store.transaction() as db:
+            db.execute("INSERT INTO sinks VALUES (?, ?, ?, NULL)", (query, name, target))
+
+    def fail_sink(self, query: str, name: str, error: str) -> None:
+        with self.store.transaction() as db:
+            db.execute(
+                "UPDATE sinks SET error = ? WHERE query = ? AND name = ?", (error, query, name)
+            )
+
+    def remove_sink(self, query: str, name: str) -> None:
+        with self.store.transaction() as db:
+            db.execute("DELETE FROM sinks WHERE query = ? AND name = ?", (query, name))
+
+    def sinks(self) -> list[tuple[str, str, str, str | None]]:
+        """(query, name, target, error if it was given up)"""
+        rows = self.store.all("SELECT query, name, target, error FROM sinks ORDER BY query, name")
+        return [(q, n, t, e) for q, n, t, e in rows]
+
+
+def kind_of(definition: Definition) -> str:
+    if isinstance(definition, StreamDef):
+        return "relation" if definition.is_relation else "stream"
+    return "query" if isinstance(definition, QueryDef) else "view"
+
+
+def _named(definition: Definition, text: str) -> str:
+    """A bare query gets its name: its number may be another's at the next start."""
+    if isinstance(definition, QueryDef) and not text.lstrip().upper().startswith("CREATE"):
+        return f"CREATE QUERY {definition.name} AS {text}"
+    return text

@@ -1,0 +1,95 @@
+"""Out of the engine: every query's sinks, and how many rows each query has said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from thalweg.engine.shared.results import Emission
+from thalweg.engine.shared.store import Store
+from thalweg.engine.sinks.base import Sink, SinkOutlet, open_where_it_was, progress_name
+
+_ROWS = "rows/"  # under this name and the query's, the book counts rows
+
+
+class SinkFailed(RuntimeError):
+    """A sink that could not take a tick's rows."""
+
+    def __init__(self, query: str, sink: str, cause: BaseException) -> None:
+        super().__init__(f"{type(cause).__name__}: {cause}")
+        self.query, self.sink = query, sink
+
+
+class _Named:
+    """A sink whose failures say whose they are."""
+
+    def __init__(self, query: str, name: str, sink: Sink) -> None:
+        self._query, self._name, self._sink = query, name, sink
+        self.open, self.progress, self.close = sink.open, sink.progress, sink.close
+
+    def write(self, emission: Emission) -> None:
+        try:
+            self._sink.write(emission)
+        except Exception as cause:
+            raise SinkFailed(self._query, self._name, cause) from cause
+
+
+class SiteOutlet:
+    """The engine's outlet. Rows count, and sinks move on, only with the tick's commit."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._sinks = SinkOutlet()
+        self._rows: dict[str, int] = {}
+        self._fresh: dict[str, int] = {}
+
+    # --- sinks
+
+    def attach(self, query: str, name: str, sink: Sink) -> None:
+        """From the next tick on; a sink that was attached before goes on where it was."""
+        named = _Named(query, name, sink)
+        open_where_it_was(self._store, query, name, named)
+        self._sinks.attach(query, name, named)
+
+    def detach(self, query: str, name: str | None = None) -> None:
+        """Close one sink of a query, or all of them."""
+        self._sinks.detach(query, name)
+
+    def forget(self, query: str) -> None:
+        """The query is gone: its sinks are closed, its counts and their progress deleted."""
+        self.detach(query)
+        self._rows.pop(query, None)
+        with self._store.transaction() as db:
+            prefix = progress_name(query, "")
+            db.execute(
+                "DELETE FROM progress WHERE name = ? OR substr(name, 1, ?) = ?",
+                (_ROWS + query, len(prefix), prefix),
+            )
+
+    def close(self) -> None:
+        self._sinks.close()
+
+    # --- what the engine calls
+
+    def deliver(self, emissions: Sequence[Emission]) -> None:
+        self._fresh = {e.query: e.rows.height for e in emissions}
+        self._sinks.deliver(emissions)
+
+    def progress(self) -> Mapping[str, bytes]:
+        counts = {
+            _ROWS + query: str(self.rows_of(query) + rows).encode()
+            for query, rows in self._fresh.items()
+        }
+        return {**counts, **self._sinks.progress()}
+
+    def committed(self) -> dict[str, int]:
+        """The tick is a fact: rows by query."""
+        fresh, self._fresh = self._fresh, {}
+        for query, rows in fresh.items():
+            self._rows[query] = self.rows_of(query) + rows
+        return fresh
+
+    def rows_of(self, query: str) -> int:
+        """How many rows the query has said since it was submitted."""
+        if query not in self._rows:
+            self._rows[query] = int(self._store.progress(_ROWS + query) or b"0")
+        return self._rows[query]

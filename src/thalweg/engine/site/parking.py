@@ -1,0 +1,109 @@
+"""Parking: a query that makes every tick fail is set aside, and the others go on.
+
+A tick is a function of its record, and the record names the queries. So a query is parked by
+writing the same tick down again without it, in one transaction with the note that it is parked.
+Which one it is, is found by rehearsing the tick for halves, and halves of the halves that fail.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from thalweg.engine.shared.cut import Cut
+from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.planning import Registered
+from thalweg.engine.site.book import Book
+
+log = logging.getLogger(__name__)
+
+# Not a query's fault: disk, memory, Spark itself. Then nobody is parked; the tick is retried.
+_SURROUNDINGS = (
+    "OSError",
+    "PermissionError",
+    "FileNotFoundError",
+    "MemoryError",
+    "OutOfMemoryError",
+    "No space left",
+    "SparkContext was shut down",
+    "SparkContext has been shutdown",
+    "Connection refused",
+    "Py4JNetworkError",
+)
+
+
+def is_surroundings(error: BaseException) -> bool:
+    """Whether an error comes from what is around the engine rather than from a query."""
+    if isinstance(error, (OSError, MemoryError)):
+        return True
+    # From Spark's workers, errors come as text.
+    text = f"{type(error).__name__}: {error}"
+    return any(sign in text for sign in _SURROUNDINGS)
+
+
+def last_line(error: BaseException) -> str:
+    """The error in one line; of a traceback out of a Spark worker, its last line."""
+    text = str(error)
+    if "Traceback (most recent call last)" in text:
+        inside = text.split("Traceback (most recent call last)")[-1].splitlines()
+        said = [line for line in inside[1:] if line and not line.startswith((" ", "\t"))]
+        if said:
+            return said[0]
+    first = text.strip().splitlines()
+    return f"{type(error).__name__}: {first[0] if first else ''}".rstrip(": ")
+
+
+def culprits(names: Sequence[str], fails: Callable[[Sequence[str]], bool]) -> list[str]:
+    """Those that fail on their own, in about k·log n rehearsals for k of n."""
+    if not names or not fails(names):
+        return []
+    if len(names) == 1:
+        return list(names)
+    half = len(names) // 2
+    return culprits(names[:half], fails) + culprits(names[half:], fails)
+
+
+def park_culprits(engine: SharedEngine, book: Book) -> dict[str, str]:
+    """Find and park the queries for which the written-down tick fails: name -> error."""
+    number, record = engine.store.tick()
+    if record is None:
+        return {}
+    cut = msgspec.msgpack.decode(record, type=Cut)
+    errors: dict[str, str] = {}
+
+    def fails(names: Sequence[str]) -> bool:
+        try:
+            engine.rehearse(cut, names)
+        except Exception as error:
+            if is_surroundings(error):
+                raise
+            if len(names) == 1:
+                errors[names[0]] = last_line(error)
+            return True
+        return False
+
+    with engine._lock:
+        found = culprits([n for n in cut.queries if n in engine.queries], fails)
+        if not found:
+            return {}
+        rest = {n: q for n, q in engine.queries.items() if n not in found}
+        with engine.store.transaction():
+            for name in found:
+                book.park(name, number, errors[name])
+            engine.store.write_tick(number, msgspec.msgpack.encode(_without(cut, found, rest)))
+        engine.queries = rest
+        engine._plan = None
+    for name in found:
+        log.error("query %s is parked: %s", name, errors[name])
+    return {name: errors[name] for name in found}
+
+
+def _without(cut: Cut, parked: list[str], rest: dict[str, Registered]) -> Cut:
+    """The same tick for the queries that are left: flows that nobody follows any more end."""
+    left = [n for n in cut.queries if n not in parked]
+    flows = {rest[n].flow for n in left if n in rest}
+    return msgspec.structs.replace(
+        cut, queries=left, ranges={f: r for f, r in cut.ranges.items() if f in flows}
+    )

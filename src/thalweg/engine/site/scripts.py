@@ -1,0 +1,38 @@
+"""A compiled script, as far as a site looks into it. The compiler comes from outside: the engine
+knows plans, not the language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from thalweg.plan.catalog import Catalog, Definition, QueryDef
+
+
+class Change(Protocol):
+    @property
+    def definition(self) -> Definition: ...
+
+    @property
+    def dropped(self) -> bool: ...
+
+
+class Script(Protocol):
+    @property
+    def catalog(self) -> Catalog: ...
+
+    @property
+    def queries(self) -> Sequence[QueryDef]: ...
+
+    @property
+    def statements(self) -> Sequence[Any]: ...  # each has a `span` in the text
+
+    @property
+    def changes(self) -> Sequence[Change]: ...
+
+    @property
+    def warnings(self) -> Sequence[Any]: ...
+
+
+class Compiler(Protocol):
+    def __call__(self, text: str, catalog: Catalog, *, name: str) -> Script: ...

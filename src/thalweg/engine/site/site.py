@@ -1,0 +1,352 @@
+"""One running site. Everything that people touch goes through this object.
+
+site = open_site(Path("data"), compile_script)
+site.execute("CREATE STREAM …; CREATE QUERY hot AS SELECT …")
+site.push("S", frame)
+for page in site.results("hot"): ...
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import polars as pl
+from prometheus_client import CollectorRegistry
+
+from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.executors import Executor
+from thalweg.engine.shared.ingest import Receipt
+from thalweg.engine.sinks.base import Sink
+from thalweg.engine.site.book import Book, kind_of
+from thalweg.engine.site.dropping import purge_stream, reread_segments
+from thalweg.engine.site.errors import SiteError, Unknown, WrongUse
+from thalweg.engine.site.explaining import Explanation, explain
+from thalweg.engine.site.feeds import Feeds, SiteFeed
+from thalweg.engine.site.lock import FolderLock
+from thalweg.engine.site.metrics import SiteMetrics
+from thalweg.engine.site.outlet import SiteOutlet
+from thalweg.engine.site.positions import START, Position
+from thalweg.engine.site.reading import Page, Reading
+from thalweg.engine.site.scripts import Compiler, Script
+from thalweg.engine.site.settings import SiteSettings
+from thalweg.engine.site.status import Health, QueryStatus, StreamStatus
+from thalweg.engine.site.survey import Survey
+from thalweg.engine.site.ticker import Ticked, Ticker
+from thalweg.engine.sources.feed import Source
+from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
+
+log = logging.getLogger(__name__)
+
+OpenSource = Callable[[StreamDef, Path], Source]
+PUSH = "push"  # FROM 'push…', or no FROM: tuples are pushed
+
+
+class Site:
+    """Catalog, sources, ticks, results and sinks of one data directory.
+
+    All methods may be called from any thread.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        compiler: Compiler,
+        executor: Executor,
+        *,
+        open_source: OpenSource,
+        settings: SiteSettings | None = None,
+        on_close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.settings = settings or SiteSettings()
+        self.compiler = compiler
+        self._lock = FolderLock(folder)
+        self.engine = SharedEngine(
+            folder,
+            executor,
+            durable=self.settings.durable,
+            retained_ticks=self.settings.retained_ticks,
+        )
+        self.book = Book(self.engine.store)
+        self.outlet = SiteOutlet(self.engine.store)
+        self.engine.outlet = self.outlet
+        self.feeds = Feeds(self.engine, self._landed, self.settings.largest_backlog)
+        self.ticker = Ticker(
+            self.engine,
+            self.feeds,
+            self.outlet,
+            self.book,
+            rows=self.settings.tick_rows,
+            interval_s=self.settings.tick_interval_s,
+            committed=self._ticked,
+        )
+        self.reading = Reading(self.engine.store, self.engine.folder, self.engine.retained_ticks)
+        self.survey = Survey(self)
+        self._measured = SiteMetrics(self)
+        self.catalog = Catalog()
+        self._open_source = open_source
+        self._listeners: list[Callable[[Ticked], None]] = []
+        self._on_close = on_close
+        self._closed = False
+        self._restore()
+        self.metrics = CollectorRegistry()
+        self.metrics.register(self._measured)
+        self.ticker.start()
+
+    def _restore(self) -> None:
+        """The catalog as it was; queries go on where they were, sources where they stopped."""
+        script = self.compiler(self.book.script(), Catalog(), name="<catalog>")
+        parked = self.book.parked()
+        for stream in script.catalog.streams():
+            self.engine.add_stream(stream)
+        self.engine.add_queries([q for q in script.queries if q.name not in parked])
+        self.catalog = script.catalog
+        for stream in script.catalog.streams():
+            self._feed(stream)
+
+    def close(self) -> None:
+        """Stop sources, let the tick that runs come to its end, close the book."""
+        if self._closed:
+            return
+        self._closed = True
+        self.feeds.close()
+        self.ticker.stop()
+        self.outlet.close()
+        self.engine.close()
+        self._on_close()
+        self._lock.release()
+
+    # --- definitions
+
+    def execute(self, text: str, *, name: str = "<cql>", folder: Path | None = None) -> Script:
+        """Run a script: all of it, or, if it has a mistake, nothing.
+
+        `folder` is where relative paths in it start; the site's own folder if none is given.
+        """
+        with self.engine._lock:  # between two ticks
+            script = self.compiler(text, self.catalog, name=name)
+            dropped = [c.definition for c in script.changes if c.dropped]
+            kept = script.catalog.definitions.values()
+            created = [c.definition for c in script.changes if not c.dropped]
+            standing = [d for d in created if any(d is k for k in kept)]
+            before = dict(self.engine.streams), dict(self.engine.queries)
+            halted = [d for d in dropped if d.name in self.feeds]
+            for stream in halted:
+                self.feeds.remove(stream.name)  # first, so that nothing lands behind the purge
+            try:
+                with self.engine.store.transaction():
+                    self._write(script, text, folder)
+                    for definition in dropped:
+                        self._unregister(definition)
+                    self._register(standing)
+            except BaseException:
+                # The transaction took back what was written; take back what was done.
+                self.engine.streams, self.engine.queries = before
+                reread_segments(self.engine)
+                for stream in halted:
+                    self._feed(stream)
+                raise
+            self.catalog = script.catalog
+            for definition in standing:
+                if isinstance(definition, StreamDef):
+                    self._feed(definition)
+        self.ticker.wake()
+        return script
+
+    def stop(self, query: str) -> None:
+        """Drop a query: its results, state and sinks go with it."""
+        found = self.query(query)
+        self.execute(f'DROP QUERY "{found.name}"')
+
+    def query(self, name: str) -> QueryDef:
+        found = self.catalog.find(name)
+        if not isinstance(found, QueryDef):
+            raise Unknown("query", name, [q.name for q in self.catalog.queries()])
+        return found
+
+    def stream(self, name: str) -> StreamDef:
+        found = self.catalog.find(name)
+        if not isinstance(found, StreamDef):
+            raise Unknown("stream", name, [s.name for s in self.catalog.streams()])
+        return found
+
+    # --- input
+
+    def push(
+        self,
+        stream: str,
+        batch: pl.DataFrame,
+        *,
+        partition: int = 0,
+        batch_id: str | None = None,
+        patience_s: float | None = None,
+    ) -> Receipt:
+        """Hand in tuples; durable when it returns. A batch id that was seen before counts once.
+
+        Waits while the engine is behind; with `patience_s` no longer than that, then Busy.
+        """
+        feed = self._open_feed(stream)
+        return feed.push(batch, partition=partition, batch_id=batch_id, patience_s=patience_s)
+
+    def heartbeat(self, stream: str, instant: int, *, partition: int = 0) -> None:
+        """Promise that no tuple below this instant will come."""
+        self._open_feed(stream).heartbeat(instant, partition=partition)
+
+    def finish(self, stream: str) -> None:
+        """Promise that no tuple will come any more."""
+        self._open_feed(stream).finish()
+
+    def feed(self, stream: str, source: Source) -> None:
+        """Let a source of this process feed a stream that has no other."""
+        self._open_feed(stream).begin(lambda: source)
+
+    def settle(self, timeout_s: float = 60.0) -> None:
+        """Wait until all that was pushed has been ticked over."""
+        if not self.ticker.wait_until_resting(timeout_s):
+            reason = self.ticker.error or "it is still at work"
+            raise SiteError(f"the engine has not come to rest in {timeout_s:g} s: {reason}")
+
+    # --- output
+
+    def results(
+        self,
+        query: str,
+        after: Position = START,
+        *,
+        follow: bool = False,
+        timeout_s: float | None = None,
+    ) -> Iterator[Page]:
+        """What the query has said behind a position, tick by tick; `follow` waits for more, for
+        as long as the query stands (or `timeout_s` long without a row)."""
+        found = self.query(query)
+        columns = tuple(f.name for f in found.plan.schema)
+        self.reading.check(after)
+        return self._pages(found, columns, after, follow, timeout_s)
+
+    def tail(self, query: str, rows: int) -> list[Page]:
+        """The query's last rows."""
+        found = self.query(query)
+        columns = tuple(f.name for f in found.plan.schema)
+        return self.reading.tail(found.name, columns, rows)
+
+    def _pages(
+        self,
+        query: QueryDef,
+        columns: tuple[str, ...],
+        after: Position,
+        follow: bool,
+        timeout_s: float | None,
+    ) -> Iterator[Page]:
+        while True:
+            seen, end, found = self.reading.ticks, self.ending(query), False
+            for page in self.reading.pages(query.name, columns, after):
+                yield page
+                after, found = page.last, True
+            if not follow or end is not None:
+                return
+            if not found:
+                waited = self.reading.wait(seen, 1.0 if timeout_s is None else timeout_s)
+                if not waited and timeout_s is not None:
+                    return
+
+    def ending(self, query: QueryDef) -> str | None:
+        """Why nothing will follow what the query has said, if that is so."""
+        if self._closed:
+            return "closed"
+        if self.catalog.find(query.name) is not query:
+            return "stopped"
+        state = self.survey.state(query)
+        return state if state in ("finished", "parked") else None
+
+    def attach(self, query: str, name: str, sink: Sink) -> None:
+        """Let a sink of this process take what the query says from the next tick on."""
+        found = self.query(query)
+        with self.engine._lock:
+            self.outlet.attach(found.name, name, sink)
+
+    def detach(self, query: str, name: str) -> None:
+        with self.engine._lock:
+            self.outlet.detach(self.query(query).name, name)
+
+    def listen(self, listener: Callable[[Ticked], None]) -> Callable[[], None]:
+        """Call the listener after every tick, on the ticker's thread; gives how to stop it."""
+        self._listeners.append(listener)
+
+        def stop() -> None:
+            with suppress(ValueError):
+                self._listeners.remove(listener)
+
+        return stop
+
+    # --- what is going on
+
+    def queries(self) -> list[QueryStatus]:
+        return self.survey.queries()
+
+    def streams(self) -> list[StreamStatus]:
+        return self.survey.streams()
+
+    def health(self) -> Health:
+        return self.survey.health()
+
+    def explain(self, what: str, form: str = "logical") -> Explanation:
+        """How a standing query, or the queries of a text, are computed."""
+        return explain(self, what, form)
+
+    # --- inside
+
+    def _write(self, script: Script, text: str, folder: Path | None) -> None:
+        where = str(folder.resolve()) if folder is not None else None
+        for statement, change in zip(script.statements, script.changes, strict=True):
+            if change.dropped:
+                self.book.undefine(change.definition)
+            else:
+                start, end = statement.span
+                is_stream = isinstance(change.definition, StreamDef)
+                self.book.define(change.definition, text[start:end], where if is_stream else None)
+
+    def _register(self, definitions: list) -> None:
+        for definition in definitions:
+            if isinstance(definition, StreamDef):
+                self.engine.add_stream(definition)
+        self.engine.add_queries([d for d in definitions if isinstance(d, QueryDef)])
+
+    def _unregister(self, definition: object) -> None:
+        if isinstance(definition, QueryDef):
+            self.outlet.forget(definition.name)
+            if definition.name in self.engine.queries:
+                self.engine.drop_query(definition.name)
+            else:
+                self.engine.store.delete_query(definition.name)
+        elif isinstance(definition, StreamDef):
+            purge_stream(self.engine, definition.name)
+
+    def _feed(self, stream: StreamDef) -> None:
+        folder = Path(self.book.folder_of(stream.name) or self.settings.base_folder)
+        is_pushed = stream.source is None or stream.source.startswith(PUSH)
+        self.feeds.add(stream, None if is_pushed else lambda: self._open_source(stream, folder))
+
+    def _open_feed(self, stream: str) -> SiteFeed:
+        found = self.stream(stream)
+        feed = self.feeds[found.name]
+        if feed.thread is not None:
+            raise WrongUse(
+                f"{kind_of(found)} {found.name} is fed from {found.source!r}: "
+                "tuples can only be pushed to one without FROM"
+            )
+        return feed
+
+    def _landed(self) -> None:
+        self.ticker.wake()
+
+    def _ticked(self, done: Ticked) -> None:
+        self.survey.ticked(done)
+        self._measured.ticked(done)
+        self.reading.ticked()
+        for listener in list(self._listeners):
+            try:
+                listener(done)
+            except Exception as error:
+                log.warning("a listener failed: %s", error)

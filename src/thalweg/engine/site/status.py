@@ -1,0 +1,80 @@
+"""What a site says about its queries and streams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from thalweg.engine.shared.frames import FOREVER
+from thalweg.engine.shared.task import BEGINNING
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkStatus:
+    name: str
+    target: str
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStatus:
+    """`started` is the instant from which the result counts; None where it began with its streams.
+    `frontier` is how far the result is final. Both are instants of its streams."""
+
+    name: str
+    state: str  # waiting (no tick yet), running, finished (its streams have ended), parked
+    kind: str  # relation, or ISTREAM, DSTREAM, RSTREAM
+    columns: list[tuple[str, str]]
+    streams: list[str]
+    flow: str | None  # queries of one flow share time and state
+    rows: int
+    cost_s: float  # of the tasks' time since the site started
+    started: int | None
+    horizons: dict[str, int]
+    frontier: str | None
+    error: str | None
+    sinks: list[SinkStatus]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStatus:
+    name: str
+    kind: str  # stream or relation
+    columns: list[tuple[str, str]]
+    timestamp: str
+    source: str | None
+    state: str  # waiting, flowing, idle, ended, failing
+    arrived: int
+    backlog: int  # landed, and not yet in a tick
+    late: int
+    rejected: int
+    watermark: str | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    ok: bool
+    tick: int
+    backlog: int
+    queries: int
+    streams: int
+    error: str | None
+
+
+def instant_text(instant: int | None, resolution_us: int, is_temporal: bool) -> str | None:
+    """An instant as its stream writes it: a number, or a date and time."""
+    if instant is None or instant <= BEGINNING:
+        return None
+    if instant >= FOREVER:
+        return "end"
+    if not is_temporal:
+        return str(instant)
+    try:
+        moment = _EPOCH + timedelta(microseconds=instant * resolution_us)
+    except OverflowError:
+        return str(instant)
+    return moment.strftime("%Y-%m-%d %H:%M:%S") + f".{moment.microsecond // 1000:03d}"

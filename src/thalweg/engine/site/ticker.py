@@ -1,0 +1,124 @@
+"""The thread that ticks: as soon as something has landed, but not more often than is useful."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from thalweg.engine.shared.engine import SharedEngine, Tick
+from thalweg.engine.site.book import Book
+from thalweg.engine.site.feeds import Feeds
+from thalweg.engine.site.outlet import SinkFailed, SiteOutlet
+from thalweg.engine.site.parking import is_surroundings, last_line, park_culprits
+
+log = logging.getLogger(__name__)
+
+TICK_ROWS = 500_000  # at most so many tuples to a tick: bounds its memory and its latency
+TICK_INTERVAL_S = 0.05  # between the starts of two ticks, so that small batches gather
+PATIENCE = 3  # attempts at a tick before somebody is held responsible
+_LONGEST_PAUSE_S = 5.0
+_IDLE_CHECK_S = 0.1
+_REMEMBERED = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """A committed tick, and how many rows each query said."""
+
+    tick: Tick
+    rows: dict[str, int]
+    at: float  # time.time()
+
+
+class Ticker:
+    def __init__(
+        self,
+        engine: SharedEngine,
+        feeds: Feeds,
+        outlet: SiteOutlet,
+        book: Book,
+        *,
+        rows: int = TICK_ROWS,
+        interval_s: float = TICK_INTERVAL_S,
+        committed: Callable[[Ticked], None] = lambda _: None,
+    ) -> None:
+        self.engine, self.feeds, self.outlet, self.book = engine, feeds, outlet, book
+        self.rows, self.interval_s = rows, interval_s
+        self.recent: deque[Ticked] = deque(maxlen=_REMEMBERED)
+        self.error: str | None = None  # of the tick that is being tried
+        self.attempts = 0
+        self._committed = committed
+        self._woken, self._stop = threading.Event(), threading.Event()
+        self._resting = threading.Event()  # nothing was left to do when last looked
+        self._thread = threading.Thread(target=self._loop, name="ticker", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """The tick that runs is finished first."""
+        self._stop.set()
+        self._woken.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def wake(self) -> None:
+        """Something has landed."""
+        self._resting.clear()
+        self._woken.set()
+
+    def wait_until_resting(self, timeout_s: float) -> bool:
+        """Until all that has landed has been ticked over; whether that came to pass."""
+        self.wake()
+        return self._resting.wait(timeout_s)
+
+    def _loop(self) -> None:
+        while not self._stop.is_set():
+            began = time.monotonic()
+            self._woken.clear()
+            try:
+                tick = self.engine.tick(limit=self.rows, idle=self.feeds.idle())
+            except Exception as error:
+                self._stop.wait(self._failed(error))
+                continue
+            if tick is not None:
+                self._done(tick)
+                self._stop.wait(self.interval_s - (time.monotonic() - began))
+                continue
+            if not self._woken.is_set():
+                self._resting.set()
+            # Wakes by itself too, because falling silent makes no noise.
+            self._woken.wait(_IDLE_CHECK_S)
+
+    def _done(self, tick: Tick) -> None:
+        self.error, self.attempts = None, 0
+        done = Ticked(tick, self.outlet.committed(), time.time())
+        self.recent.append(done)
+        self._committed(done)
+
+    def _failed(self, error: Exception) -> float:
+        """Make ready to try the tick again; gives how long to wait."""
+        self.attempts += 1
+        self.error = last_line(error)
+        log.error("a tick failed (attempt %d): %s", self.attempts, self.error)
+        log.debug("", exc_info=error)
+        try:
+            # Half-written results must not be mistaken for those of the next attempt.
+            self.engine.results.keep_only(self.engine.store.result_bundles())
+            if self.attempts >= PATIENCE:
+                self._hold_responsible(error)
+        except Exception as another:
+            log.error("and so did its repair: %s", last_line(another))
+        return min(0.1 * 2**self.attempts, _LONGEST_PAUSE_S)
+
+    def _hold_responsible(self, error: Exception) -> None:
+        if isinstance(error, SinkFailed):
+            self.outlet.detach(error.query, error.sink)
+            self.book.fail_sink(error.query, error.sink, str(error))
+        elif not is_surroundings(error):
+            for name in park_culprits(self.engine, self.book):
+                self.outlet.detach(name)
