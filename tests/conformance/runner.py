@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tests.conformance.case_files import Case
+from tests.conformance.generators import Workload
 from tests.conformance.literals import parse_row
 
 from thalweg.cql import compile_script
@@ -98,7 +99,13 @@ def check_against_reference(
     results = engine(catalog, queries, inputs, given)
     for query in queries:
         report = compare(query, expected[query.name], results[query.name])
-        assert not report, report
+        assert not report, f"{report}\n{_inputs_text(query, inputs)}"
+
+
+def check_workload(engine: Engine, workload: Workload, options: Options | None = None) -> None:
+    """Hold an engine to the reference on a drawn workload."""
+    script = workload.script()
+    check_against_reference(engine, script.catalog, script.queries, workload.inputs, options)
 
 
 def reference_engine(
@@ -118,6 +125,18 @@ def compare(query: QueryDef, expected: list[Change], actual: list[Change]) -> st
         return ""
     lines = [f"query {query.name}: {query.text}", *found, "expected:", changelog_text(expected)]
     return "\n".join([*lines, "found:", changelog_text(actual)])
+
+
+def _inputs_text(query: QueryDef, inputs: Inputs) -> str:
+    """What arrived, in the form of a case file."""
+    lines: list[str] = []
+    for stream in base_streams(query.plan):
+        lines.append(f"--- {stream.name}")
+        for a in inputs[stream.name]:
+            op = f"{a.op} " if stream.is_relation else "  "
+            values = ", ".join("NULL" if v is None else repr(v) for v in a.row)
+            lines.append(f"@{a.partition} {a.timestamp} {op}{values}")
+    return "\n".join(lines)
 
 
 def _options(case: Case) -> Options:

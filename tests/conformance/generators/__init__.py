@@ -6,28 +6,16 @@ A workload is plain data and text, so a failing example can be pasted into a cas
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hypothesis import strategies as st
 from tests.conformance.generators.queries import QueryDrawer
 from tests.conformance.generators.tables import STAMPED_S, R, S, T, Table, U, arrivals
-
-from thalweg.cql import Script, compile_script
-from thalweg.engine.arrivals import Arrival
+from tests.conformance.generators.workload import Workload
 
 __all__ = ["TABLES", "UNSTAMPED_TABLES", "Workload", "workloads"]
 
 TABLES = (STAMPED_S, T, U, R)
 UNSTAMPED_TABLES = (S, T, U, R)  # no query over these can see a timestamp
-
-
-@dataclass(frozen=True, slots=True)
-class Workload:
-    text: str
-    inputs: dict[str, list[Arrival]]
-
-    def script(self) -> Script:
-        return compile_script(self.text)
 
 
 @st.composite

@@ -19,6 +19,7 @@ from tests.conformance.generators.expressions import (
     TEXT_PREDICATES,
     TYPES,
 )
+from tests.conformance.generators.workload import Workload
 
 from thalweg.engine.arrivals import Arrival
 
@@ -119,6 +120,10 @@ def _over_columns(template: str) -> str:
         return f"{kind}{2 - used[kind] % 2}"
 
     return re.sub("{([a-z]+)}", column, template)
+
+
+def workload(expressions_per_query: int = 10) -> Workload:
+    return Workload(script(expressions_per_query), arrivals())
 
 
 def script(expressions_per_query: int = 10) -> str:
