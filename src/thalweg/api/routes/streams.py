@@ -13,7 +13,6 @@ from starlette.concurrency import run_in_threadpool
 from thalweg.api.bodies import ARROW, NDJSON, body_of, media_type, rows_of, submission_of
 from thalweg.api.problems import BadRequest
 from thalweg.api.routes.queries import CQL_BODY, done_json, site_of
-from thalweg.engine.site.book import kind_of
 from thalweg.plan.catalog import StreamDef
 
 router = APIRouter(tags=["streams"])
@@ -58,9 +57,7 @@ def show_stream(request: Request, name: str) -> dict[str, Any]:
 @router.delete("/streams/{name}", status_code=204)
 def drop_stream(request: Request, name: str) -> Response:
     """Drop a stream that no query uses."""
-    site = site_of(request)
-    stream = site.stream(name)
-    site.execute(f'DROP {kind_of(stream).upper()} "{stream.name}"')
+    site_of(request).drop_stream(name)
     return Response(status_code=204)
 
 

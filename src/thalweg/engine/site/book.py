@@ -87,7 +87,9 @@ class Book:
     def fail_sink(self, query: str, name: str, error: str) -> None:
         with self.store.transaction() as db:
             db.execute(
-                "UPDATE sinks SET error = ? WHERE query = ? AND name = ?", (error, query, name)
+                "INSERT INTO sinks VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (query, name) DO UPDATE SET error = excluded.error",
+                (query, name, "a callback", error),
             )
 
     def remove_sink(self, query: str, name: str) -> None:

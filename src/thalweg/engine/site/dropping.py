@@ -30,3 +30,11 @@ def reread_segments(engine: SharedEngine) -> None:
     """After a change that was taken back: the segments that the book lists."""
     engine._segments = {s.key: s for s in engine.store.segments("segments")}
     engine._plan = None
+
+
+def sweep_landed(engine: SharedEngine) -> None:
+    """Remove tuples' files that the book does not list: of dropped streams, and of a crash."""
+    listed = {f for (f,) in engine.store.all("SELECT file FROM landed WHERE file IS NOT NULL")}
+    for path in engine.landing.folder.iterdir():
+        if f"{engine.landing.folder.name}/{path.name}" not in listed:
+            path.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ from thalweg.engine.shared.executors import Executor
 from thalweg.engine.shared.ingest import Receipt
 from thalweg.engine.sinks.base import Sink
 from thalweg.engine.site.book import Book, kind_of
-from thalweg.engine.site.dropping import purge_stream, reread_segments
+from thalweg.engine.site.dropping import sweep_landed
 from thalweg.engine.site.errors import SiteError, Unknown, WrongUse
 from thalweg.engine.site.explaining import Explanation, explain
 from thalweg.engine.site.feeds import Feeds, SiteFeed
@@ -30,18 +30,17 @@ from thalweg.engine.site.metrics import SiteMetrics
 from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.positions import START, Position
 from thalweg.engine.site.reading import Page, Reading
+from thalweg.engine.site.registry import OpenSource, Registry
 from thalweg.engine.site.scripts import Compiler, Script
 from thalweg.engine.site.settings import SiteSettings
 from thalweg.engine.site.status import Health, QueryStatus, StreamStatus
 from thalweg.engine.site.survey import Survey
 from thalweg.engine.site.ticker import Ticked, Ticker
+from thalweg.engine.site.turns import Turns
 from thalweg.engine.sources.feed import Source
 from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
 
 log = logging.getLogger(__name__)
-
-OpenSource = Callable[[StreamDef, Path], Source]
-PUSH = "push"  # FROM 'push…', or no FROM: tuples are pushed
 
 
 class Site:
@@ -69,6 +68,7 @@ class Site:
             durable=self.settings.durable,
             retained_ticks=self.settings.retained_ticks,
         )
+        self.turns = Turns(self.engine)
         self.book = Book(self.engine.store)
         self.outlet = SiteOutlet(self.engine.store)
         self.engine.outlet = self.outlet
@@ -78,6 +78,7 @@ class Site:
             self.feeds,
             self.outlet,
             self.book,
+            self.turns,
             rows=self.settings.tick_rows,
             interval_s=self.settings.tick_interval_s,
             committed=self._ticked,
@@ -85,26 +86,28 @@ class Site:
         self.reading = Reading(self.engine.store, self.engine.folder, self.engine.retained_ticks)
         self.survey = Survey(self)
         self._measured = SiteMetrics(self)
-        self.catalog = Catalog()
-        self._open_source = open_source
+        self.registry = Registry(
+            self.engine,
+            self.book,
+            self.outlet,
+            self.feeds,
+            self.turns,
+            compiler=compiler,
+            open_source=open_source,
+            base_folder=self.settings.base_folder,
+        )
         self._listeners: list[Callable[[Ticked], None]] = []
         self._on_close = on_close
         self._closed = False
-        self._restore()
+        sweep_landed(self.engine)
+        try:
+            self.registry.restore()
+        except BaseException:
+            self._release()
+            raise
         self.metrics = CollectorRegistry()
         self.metrics.register(self._measured)
         self.ticker.start()
-
-    def _restore(self) -> None:
-        """The catalog as it was; queries go on where they were, sources where they stopped."""
-        script = self.compiler(self.book.script(), Catalog(), name="<catalog>")
-        parked = self.book.parked()
-        for stream in script.catalog.streams():
-            self.engine.add_stream(stream)
-        self.engine.add_queries([q for q in script.queries if q.name not in parked])
-        self.catalog = script.catalog
-        for stream in script.catalog.streams():
-            self._feed(stream)
 
     def close(self) -> None:
         """Stop sources, let the tick that runs come to its end, close the book."""
@@ -113,6 +116,10 @@ class Site:
         self._closed = True
         self.feeds.close()
         self.ticker.stop()
+        self._release()
+
+    def _release(self) -> None:
+        self.feeds.close()
         self.outlet.close()
         self.engine.close()
         self._on_close()
@@ -120,45 +127,31 @@ class Site:
 
     # --- definitions
 
+    @property
+    def catalog(self) -> Catalog:
+        return self.registry.catalog
+
     def execute(self, text: str, *, name: str = "<cql>", folder: Path | None = None) -> Script:
         """Run a script: all of it, or, if it has a mistake, nothing.
 
         `folder` is where relative paths in it start; the site's own folder if none is given.
         """
-        with self.engine._lock:  # between two ticks
-            script = self.compiler(text, self.catalog, name=name)
-            dropped = [c.definition for c in script.changes if c.dropped]
-            kept = script.catalog.definitions.values()
-            created = [c.definition for c in script.changes if not c.dropped]
-            standing = [d for d in created if any(d is k for k in kept)]
-            before = dict(self.engine.streams), dict(self.engine.queries)
-            halted = [d for d in dropped if d.name in self.feeds]
-            for stream in halted:
-                self.feeds.remove(stream.name)  # first, so that nothing lands behind the purge
-            try:
-                with self.engine.store.transaction():
-                    self._write(script, text, folder)
-                    for definition in dropped:
-                        self._unregister(definition)
-                    self._register(standing)
-            except BaseException:
-                # The transaction took back what was written; take back what was done.
-                self.engine.streams, self.engine.queries = before
-                reread_segments(self.engine)
-                for stream in halted:
-                    self._feed(stream)
-                raise
-            self.catalog = script.catalog
-            for definition in standing:
-                if isinstance(definition, StreamDef):
-                    self._feed(definition)
+        script = self.registry.execute(text, name, folder)
         self.ticker.wake()
         return script
 
     def stop(self, query: str) -> None:
         """Drop a query: its results, state and sinks go with it."""
-        found = self.query(query)
-        self.execute(f'DROP QUERY "{found.name}"')
+        self._drop("QUERY", self.query(query).name)
+
+    def drop_stream(self, stream: str) -> None:
+        """Drop a stream or relation that nothing uses, with all its tuples."""
+        found = self.stream(stream)
+        self._drop(kind_of(found).upper(), found.name)
+
+    def _drop(self, kind: str, name: str) -> None:
+        quoted = name.replace('"', '""')
+        self.execute(f'DROP {kind} "{quoted}"')
 
     def query(self, name: str) -> QueryDef:
         found = self.catalog.find(name)
@@ -263,11 +256,11 @@ class Site:
     def attach(self, query: str, name: str, sink: Sink) -> None:
         """Let a sink of this process take what the query says from the next tick on."""
         found = self.query(query)
-        with self.engine._lock:
+        with self.turns.between_ticks():
             self.outlet.attach(found.name, name, sink)
 
     def detach(self, query: str, name: str) -> None:
-        with self.engine._lock:
+        with self.turns.between_ticks():
             self.outlet.detach(self.query(query).name, name)
 
     def listen(self, listener: Callable[[Ticked], None]) -> Callable[[], None]:
@@ -296,37 +289,6 @@ class Site:
         return explain(self, what, form)
 
     # --- inside
-
-    def _write(self, script: Script, text: str, folder: Path | None) -> None:
-        where = str(folder.resolve()) if folder is not None else None
-        for statement, change in zip(script.statements, script.changes, strict=True):
-            if change.dropped:
-                self.book.undefine(change.definition)
-            else:
-                start, end = statement.span
-                is_stream = isinstance(change.definition, StreamDef)
-                self.book.define(change.definition, text[start:end], where if is_stream else None)
-
-    def _register(self, definitions: list) -> None:
-        for definition in definitions:
-            if isinstance(definition, StreamDef):
-                self.engine.add_stream(definition)
-        self.engine.add_queries([d for d in definitions if isinstance(d, QueryDef)])
-
-    def _unregister(self, definition: object) -> None:
-        if isinstance(definition, QueryDef):
-            self.outlet.forget(definition.name)
-            if definition.name in self.engine.queries:
-                self.engine.drop_query(definition.name)
-            else:
-                self.engine.store.delete_query(definition.name)
-        elif isinstance(definition, StreamDef):
-            purge_stream(self.engine, definition.name)
-
-    def _feed(self, stream: StreamDef) -> None:
-        folder = Path(self.book.folder_of(stream.name) or self.settings.base_folder)
-        is_pushed = stream.source is None or stream.source.startswith(PUSH)
-        self.feeds.add(stream, None if is_pushed else lambda: self._open_source(stream, folder))
 
     def _open_feed(self, stream: str) -> SiteFeed:
         found = self.stream(stream)

@@ -14,6 +14,7 @@ from thalweg.engine.site.book import Book
 from thalweg.engine.site.feeds import Feeds
 from thalweg.engine.site.outlet import SinkFailed, SiteOutlet
 from thalweg.engine.site.parking import is_surroundings, last_line, park_culprits
+from thalweg.engine.site.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -41,12 +42,14 @@ class Ticker:
         feeds: Feeds,
         outlet: SiteOutlet,
         book: Book,
+        turns: Turns,
         *,
         rows: int = TICK_ROWS,
         interval_s: float = TICK_INTERVAL_S,
         committed: Callable[[Ticked], None] = lambda _: None,
     ) -> None:
         self.engine, self.feeds, self.outlet, self.book = engine, feeds, outlet, book
+        self._turns = turns
         self.rows, self.interval_s = rows, interval_s
         self.recent: deque[Ticked] = deque(maxlen=_REMEMBERED)
         self.error: str | None = None  # of the tick that is being tried
@@ -79,6 +82,7 @@ class Ticker:
     def _loop(self) -> None:
         while not self._stop.is_set():
             began = time.monotonic()
+            self._turns.before_tick()
             self._woken.clear()
             try:
                 tick = self.engine.tick(limit=self.rows, idle=self.feeds.idle())

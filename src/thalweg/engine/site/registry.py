@@ -1,0 +1,121 @@
+"""What is registered: scripts come in whole or not at all, and stand again after a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.site.book import Book
+from thalweg.engine.site.dropping import purge_stream, reread_segments
+from thalweg.engine.site.feeds import Feeds
+from thalweg.engine.site.outlet import SiteOutlet
+from thalweg.engine.site.scripts import Compiler, Script
+from thalweg.engine.site.turns import Turns
+from thalweg.engine.sources.feed import Source
+from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef
+
+OpenSource = Callable[[StreamDef, Path], Source]
+PUSH = "push:"  # FROM 'push:', or no FROM: tuples are pushed
+
+
+class Registry:
+    """The catalog, and what must happen in the engine when it changes."""
+
+    def __init__(
+        self,
+        engine: SharedEngine,
+        book: Book,
+        outlet: SiteOutlet,
+        feeds: Feeds,
+        turns: Turns,
+        *,
+        compiler: Compiler,
+        open_source: OpenSource,
+        base_folder: Path,
+    ) -> None:
+        self.catalog = Catalog()
+        self._engine, self._book, self._outlet, self._feeds = engine, book, outlet, feeds
+        self._turns = turns
+        self._compiler, self._open_source = compiler, open_source
+        self._base_folder = base_folder
+
+    def restore(self) -> None:
+        """The catalog as it was; queries go on where they were, sources where they stopped."""
+        script = self._compiler(self._book.script(), Catalog(), name="<catalog>")
+        parked = self._book.parked()
+        self._register([d for d in script.catalog.definitions.values() if d.name not in parked])
+        self.catalog = script.catalog
+        self._begin_feeds(script.catalog.streams())
+
+    def execute(self, text: str, name: str, folder: Path | None) -> Script:
+        """Compile, write down in one transaction, apply. Any failure leaves all as it was."""
+        with self._turns.between_ticks():
+            script = self._compiler(text, self.catalog, name=name)
+            dropped = [c.definition for c in script.changes if c.dropped]
+            # First of all, so that nothing lands behind the purge.
+            halted = [d for d in dropped if isinstance(d, StreamDef) and d.name in self._feeds]
+            for stream in halted:
+                self._feeds.remove(stream.name)
+            before = dict(self._engine.streams), dict(self._engine.queries)
+            created = _standing(script)
+            try:
+                with self._engine.store.transaction():
+                    self._write(script, text, folder)
+                    for definition in dropped:
+                        self._unregister(definition)
+                    self._register(created)
+            except BaseException:
+                # The transaction took back what was written; take back what was done.
+                self._engine.streams, self._engine.queries = before
+                reread_segments(self._engine)
+                self._begin_feeds(halted)
+                raise
+            self.catalog = script.catalog
+            self._begin_feeds([d for d in created if isinstance(d, StreamDef)])
+            return script
+
+    def _write(self, script: Script, text: str, folder: Path | None) -> None:
+        where = str(folder.resolve()) if folder is not None else None
+        for statement, change in zip(script.statements, script.changes, strict=True):
+            if change.dropped:
+                self._book.undefine(change.definition)
+            else:
+                start, end = statement.span
+                is_stream = isinstance(change.definition, StreamDef)
+                self._book.define(change.definition, text[start:end], where if is_stream else None)
+
+    def _register(self, definitions: Iterable[Definition]) -> None:
+        queries = []
+        for definition in definitions:
+            if isinstance(definition, StreamDef):
+                self._engine.add_stream(definition)
+            elif isinstance(definition, QueryDef):
+                queries.append(definition)
+        self._engine.add_queries(queries)
+
+    def _unregister(self, definition: Definition) -> None:
+        if isinstance(definition, QueryDef):
+            self._outlet.forget(definition.name)
+            if definition.name in self._engine.queries:
+                self._engine.drop_query(definition.name)
+            else:  # parked, or made and dropped by one script
+                self._engine.store.delete_query(definition.name)
+        elif isinstance(definition, StreamDef):
+            purge_stream(self._engine, definition.name)
+
+    def _begin_feeds(self, streams: Iterable[StreamDef]) -> None:
+        for stream in streams:
+            self._begin_feed(stream)
+
+    def _begin_feed(self, stream: StreamDef) -> None:
+        is_pushed = stream.source is None or stream.source.lower().startswith(PUSH)
+        folder = Path(self._book.folder_of(stream.name) or self._base_folder)
+        opener = None if is_pushed else lambda: self._open_source(stream, folder)
+        self._feeds.add(stream, opener)
+
+
+def _standing(script: Script) -> list[Definition]:
+    """What the script has created and not dropped again."""
+    kept = {id(d) for d in script.catalog.definitions.values()}
+    return [c.definition for c in script.changes if not c.dropped and id(c.definition) in kept]

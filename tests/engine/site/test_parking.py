@@ -1,0 +1,138 @@
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.engine.site.conftest import OpenSite, rows, said
+
+from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.kernels import KERNELS
+from thalweg.engine.site import Site
+from thalweg.engine.site.parking import culprits, is_surroundings, last_line
+
+SCRIPT = """
+CREATE STREAM S (a INTEGER) TIMESTAMP BY ts;
+CREATE QUERY good AS SELECT a FROM S [Range 2];
+CREATE QUERY poisoned AS SELECT DISTINCT a FROM S [Range 2];
+CREATE QUERY counted AS SELECT COUNT(*) AS n FROM S [Range 2];
+"""
+
+
+@pytest.fixture
+def poison(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """DISTINCT fails."""
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("no distinct today")
+
+    monkeypatch.setitem(KERNELS, ph.Distinct, fail)  # type: ignore[arg-type]
+    monkeypatch.setattr("thalweg.engine.site.ticker._LONGEST_PAUSE_S", 0.01)
+    return monkeypatch
+
+
+@given(st.sets(st.integers(0, 40)), st.integers(0, 41))
+def test_exactly_the_queries_that_fail_are_found(bad: set[int], count: int) -> None:
+    names = [str(i) for i in range(count)]
+    rehearsals = 0
+
+    def fails(some: Sequence[str]) -> bool:
+        nonlocal rehearsals
+        rehearsals += 1
+        return any(int(n) in bad for n in some)
+
+    there = sorted((n for n in names if int(n) in bad), key=int)
+    assert culprits(names, fails) == there
+    assert rehearsals <= 1 + 2 * len(there) * 6
+
+
+def test_a_poisoned_query_is_parked_and_the_others_go_on(
+    open_here: OpenSite, poison: pytest.MonkeyPatch
+) -> None:
+    site, twin = open_here(), open_here("without")
+    site.execute(SCRIPT)
+    twin.execute(SCRIPT.replace("DISTINCT ", ""))
+    for part in (rows((1, 1), (2, 2)), rows((5, 3), (6, 3)), rows((20, 9))):
+        for each in (site, twin):
+            each.push("S", part)
+            each.settle()
+    assert {q.name: q.state for q in site.queries()} == {
+        "good": "running",
+        "poisoned": "parked",
+        "counted": "running",
+    }
+    (parked,) = [q for q in site.queries() if q.state == "parked"]
+    assert parked.error == "tick 1: ZeroDivisionError: no distinct today"
+    for name in ("good", "counted"):
+        assert said(site, name) == said(twin, name) != []
+    assert said(site, "poisoned") == []
+    assert site.health().ok
+
+
+def test_a_parked_query_stays_parked_until_it_is_made_again(
+    open_here: OpenSite, poison: pytest.MonkeyPatch
+) -> None:
+    site = open_here()
+    site.execute(SCRIPT)
+    site.push("S", rows((1, 1), (2, 2)))
+    site.settle()
+    site.close()
+    again = open_here()
+    assert [q.name for q in again.queries() if q.state == "parked"] == ["poisoned"]
+    poison.undo()
+    again.execute(
+        "DROP QUERY poisoned; CREATE QUERY poisoned AS SELECT DISTINCT a FROM S [Range 2]"
+    )
+    again.push("S", rows((5, 3), (6, 4)))
+    again.settle()
+    assert said(again, "poisoned")
+    assert all(q.state == "running" for q in again.queries())
+
+
+def test_a_query_that_is_parked_late_keeps_what_it_said(
+    open_here: OpenSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = open_here()
+    site.execute(SCRIPT)
+    site.push("S", rows((1, 1), (2, 2)))
+    site.settle()
+    before = said(site, "poisoned")
+    assert before
+    monkeypatch.setitem(KERNELS, ph.Distinct, lambda *_: 1 / 0)  # type: ignore[arg-type]
+    site.push("S", rows((7, 7)))
+    site.settle()
+    assert [q.state for q in site.queries()] == ["running", "parked", "running"]
+    assert said(site, "poisoned") == before
+    assert (7, "+", 7) not in said(site, "good")  # 7 is not final yet
+    assert (5, "-", 2) in said(site, "good")
+
+
+def test_a_full_disk_parks_nobody(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.execute(SCRIPT)
+    site.settle()
+    run, left = site.engine.executor.run, [5]
+
+    def full(*args: object) -> list[bytes]:
+        if left[0]:
+            left[0] -= 1
+            raise OSError(28, "No space left on device")
+        return run(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("thalweg.engine.site.ticker._LONGEST_PAUSE_S", 0.01)
+    monkeypatch.setattr(site.engine.executor, "run", full)
+    site.push("S", rows((1, 1), (2, 2)))
+    site.settle()
+    assert left == [0]
+    assert all(q.state == "running" for q in site.queries())
+    assert said(site, "good") == [(1, "+", 1)]
+
+
+def test_errors_out_of_spark_workers_are_read() -> None:
+    text = (
+        "Job aborted: Traceback (most recent call last):\n"
+        '  File "x.py", line 3, in f\n    1 / 0\n'
+        "ZeroDivisionError: division by zero\n\n\tat org.apache.spark.Something(Some.scala:1)"
+    )
+    assert last_line(RuntimeError(text)) == "ZeroDivisionError: division by zero"
+    assert not is_surroundings(RuntimeError(text))
+    assert is_surroundings(RuntimeError(text.replace("ZeroDivisionError", "MemoryError")))
+    assert last_line(ValueError("a\nb")) == "ValueError: a"

@@ -1,0 +1,279 @@
+import threading
+import time
+
+import polars as pl
+import pytest
+from tests.engine.site.conftest import OpenSite, rows, said
+
+from thalweg.cql import CqlError
+from thalweg.engine.site import Position, Site, SiteError, Unknown, WrongUse
+
+S = "CREATE STREAM S (a INTEGER) TIMESTAMP BY ts;"
+
+
+def test_a_query_says_what_becomes_final(site: Site) -> None:
+    site.execute(S + "CREATE QUERY q AS SELECT a FROM S [Range 2]")
+    site.push("S", rows((1, 10), (5, 20)))
+    site.settle()
+    assert said(site, "q") == [(1, "+", 10), (4, "-", 10)]
+
+
+def test_a_script_with_a_mistake_registers_nothing(site: Site) -> None:
+    with pytest.raises(CqlError):
+        site.execute(S + "CREATE QUERY q AS SELECT a FROM S; SELECT b FROM S")
+    assert site.catalog.definitions == {}
+    assert site.engine.queries == {}
+    assert site.book.script() == ""
+
+
+def test_a_script_that_fails_while_it_is_registered_is_taken_back_whole(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.execute(S + "CREATE QUERY old AS SELECT a FROM S [Range 3]")
+    site.push("S", rows((1, 1)))
+    site.settle()
+
+    def no_room(*_: object) -> None:
+        raise OSError("no room")
+
+    monkeypatch.setattr(site.engine.store, "write_queries", no_room)
+    with pytest.raises(OSError, match="no room"):
+        site.execute("DROP QUERY old; CREATE STREAM T (b INTEGER) TIMESTAMP BY ts; SELECT b FROM T")
+    monkeypatch.undo()
+    assert [q.name for q in site.queries()] == ["old"]
+    assert [s.name for s in site.streams()] == ["S"]
+    site.push("S", rows((9, 9)))
+    site.settle()
+    assert said(site, "old") == [(1, "+", 1), (5, "-", 1)]
+
+
+def test_a_name_that_is_taken_is_refused(site: Site) -> None:
+    site.execute(S + "CREATE QUERY q AS SELECT a FROM S")
+    with pytest.raises(CqlError, match='there already is a query "q"'):
+        site.execute("CREATE QUERY Q AS SELECT a FROM S")
+
+
+def test_queries_go_on_by_name_after_a_restart(open_here: OpenSite) -> None:
+    text = (
+        S + "CREATE VIEW V AS SELECT a FROM S [Range 4]; SELECT a, COUNT(*) AS n FROM V GROUP BY a"
+    )
+    parts = [rows((1, 7), (2, 7)), rows((3, 8), (4, 7)), rows((9, 1))]
+    whole = open_here("whole")
+    whole.execute(text)
+    for part in parts:
+        whole.push("S", part)
+    whole.settle()
+    for part in parts:
+        site = open_here("pieces")
+        if not site.catalog.definitions:
+            site.execute(text)
+        site.push("S", part)
+        site.settle()
+        found = said(site, "q1")
+        site.close()
+    assert found == said(whole, "q1")
+    assert len(found) == 11
+
+
+def test_what_was_pushed_before_a_restart_is_ticked_over_after_it(
+    open_here: OpenSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = open_here()
+    site.execute(S + "CREATE QUERY q AS SELECT a FROM S")
+    site.settle()
+    monkeypatch.setattr(site.engine, "tick", lambda **_: None)
+    site.push("S", rows((1, 1), (2, 2)))
+    site.close()
+    again = open_here()
+    again.settle()
+    assert said(again, "q") == [(1, "+", 1)]
+
+
+def test_a_bare_query_keeps_its_name(open_here: OpenSite) -> None:
+    site = open_here()
+    site.execute(S + "SELECT a FROM S; SELECT a + 1 FROM S")
+    site.stop("q1")
+    site.close()
+    assert [q.name for q in open_here().queries()] == ["q2"]
+
+
+def test_statements_that_name_things_in_quotes_survive(open_here: OpenSite) -> None:
+    site = open_here()
+    site.execute('CREATE STREAM "my stream" (a INTEGER) TIMESTAMP BY ts')
+    site.execute('CREATE QUERY "a ""b""" AS SELECT a FROM "my stream"')
+    site.close()
+    again = open_here()
+    assert [q.name for q in again.queries()] == ['a "b"']
+    again.stop('a "b"')
+    assert again.queries() == []
+
+
+def test_a_stream_that_is_dropped_and_made_again_starts_from_nothing(site: Site) -> None:
+    site.execute(S + "CREATE QUERY q AS SELECT a FROM S [Range 100]")
+    site.push("S", rows((50, 1), (60, 2)))
+    site.push("S", pl.DataFrame({"ts": ["?"], "a": [1]}))
+    site.settle()
+    site.execute(
+        "DROP QUERY q; DROP STREAM S; CREATE STREAM S (b VARCHAR) TIMESTAMP BY ts;"
+        "CREATE QUERY q AS SELECT b FROM S [Range 100]"
+    )
+    assert (site.streams()[0].arrived, site.streams()[0].rejected) == (0, 0)
+    site.push("S", pl.DataFrame({"ts": [1, 2], "b": ["x", "y"]}))
+    site.settle()
+    assert said(site, "q") == [(1, "+", "x")]
+
+
+def test_a_query_that_comes_later_says_what_it_finds_at_its_start(site: Site) -> None:
+    site.execute(S + "CREATE QUERY q AS SELECT a FROM S [Range 100]")
+    site.push("S", rows((1, 1), (5, 2)))
+    site.settle()
+    site.execute("CREATE QUERY late AS SELECT a FROM S [Range 100]")
+    site.push("S", rows((8, 3), (9, 4)))
+    site.settle()
+    assert said(site, "late") == [(5, "+", 1), (5, "+", 2), (8, "+", 3)]
+    (status,) = [q for q in site.queries() if q.name == "late"]
+    assert status.started == 5
+
+
+def test_tuples_are_only_pushed_to_streams_without_a_source(site: Site) -> None:
+    site.execute(
+        "CREATE STREAM Bid (itemID BIGINT) TIMESTAMP BY timestamp TIMESTAMP "
+        "FROM 'generator:auctions/Bid' OPTIONS (rate '1000', limit '10', speed '0')"
+    )
+    with pytest.raises(WrongUse, match="fed from 'generator:auctions/Bid'"):
+        site.push("Bid", pl.DataFrame({"itemID": [1], "timestamp": [1]}))
+    with pytest.raises(Unknown, match=r"no stream Bit; did you mean Bid\?"):
+        site.push("Bit", pl.DataFrame())
+
+
+def test_a_source_feeds_its_stream_to_the_end(site: Site) -> None:
+    site.execute(
+        "CREATE STREAM Bid (itemID BIGINT) TIMESTAMP BY timestamp TIMESTAMP "
+        "FROM 'generator:auctions/Bid' OPTIONS (rate '1000', limit '5000', speed '0');"
+        "CREATE QUERY n AS SELECT COUNT(*) AS n FROM Bid"
+    )
+    for page in site.results("n", follow=True, timeout_s=20):
+        last = list(page.changes())[-1]
+    assert last.row == (5000,)
+    assert site.streams()[0].state == "ended"
+    assert site.queries()[0].state == "finished"
+
+
+def test_a_source_that_fails_is_seen(site: Site) -> None:
+    site.execute("CREATE STREAM B (x BIGINT) TIMESTAMP BY timestamp FROM 'generator:auctions/Bid'")
+    deadline = time.monotonic() + 5
+    while site.streams()[0].error is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    (status,) = site.streams()
+    assert status.state == "failing"
+    assert "has no column x" in (status.error or "")
+
+
+# --- reading
+
+
+def test_reading_goes_on_behind_a_position(site: Site) -> None:
+    site.execute(S + "CREATE QUERY q AS SELECT a FROM S [Now]")
+    site.push("S", rows((1, 10), (2, 20), (3, 30), (4, 40)))
+    site.settle()
+    site.push("S", rows((9, 0)))
+    site.settle()
+    everything = [id_ for page in site.results("q") for id_ in page.ids()]
+    assert len(everything) == len(set(everything)) == 8
+    for i, id_ in enumerate(everything):
+        rest = [x for page in site.results("q", id_) for x in page.ids()]
+        assert rest == everything[i + 1 :]
+
+
+def test_following_goes_on_until_the_query_is_stopped(site: Site) -> None:
+    site.execute(S + "CREATE QUERY q AS SELECT a FROM S")
+    found: list[tuple] = []
+    thread = threading.Thread(
+        target=lambda: found.extend(
+            c.row for page in site.results("q", follow=True) for c in page.changes()
+        )
+    )
+    thread.start()
+    for i in range(5):
+        site.push("S", rows((i, i)))
+        site.settle()
+    deadline = time.monotonic() + 5
+    while len(found) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    site.stop("q")
+    thread.join(5)
+    assert not thread.is_alive()
+    assert found == [(0,), (1,), (2,), (3,)]
+
+
+def test_results_that_are_no_longer_kept_are_not_passed_over_in_silence(
+    open_here: OpenSite,
+) -> None:
+    site = open_here(retained_ticks=2)
+    site.execute(S + "CREATE QUERY q AS SELECT a FROM S")
+    for i in range(6):
+        site.push("S", rows((i, i)))
+        site.settle()
+    with pytest.raises(SiteError, match="no longer kept"):
+        site.results("q", Position(1, 0))
+    kept = [id_ for page in site.results("q") for id_ in page.ids()]
+    assert kept
+    site.results("q", Position(site.reading.last_tick()))
+
+
+def test_the_tail_has_the_last_rows(site: Site) -> None:
+    site.execute(S + "CREATE QUERY q AS SELECT a FROM S")
+    for i in range(6):
+        site.push("S", rows((i, i)))
+        site.settle()
+    assert [c.row for p in site.tail("q", 2) for c in p.changes()] == [(3,), (4,)]
+
+
+# --- the folder
+
+
+def test_one_process_has_the_folder(open_here: OpenSite) -> None:
+    open_here()
+    with pytest.raises(SiteError, match="is in use by process"):
+        open_here()
+
+
+def test_a_catalog_that_can_not_be_read_leaves_the_folder_free(open_here: OpenSite) -> None:
+    site = open_here()
+    site.execute(S)
+    with site.engine.store.transaction() as db:
+        db.execute("UPDATE definitions SET text = 'CREATE NONSENSE'")
+    site.close()
+    for _ in range(2):
+        with pytest.raises(CqlError, match="STREAM, RELATION, VIEW or QUERY"):
+            open_here()
+
+
+def test_files_of_tuples_that_nobody_lists_are_removed(open_here: OpenSite) -> None:
+    site = open_here()
+    stray = site.engine.landing.folder / "S-0-0.arrow"
+    stray.write_bytes(b"half a batch")
+    site.close()
+    open_here()
+    assert not stray.exists()
+
+
+def test_a_script_is_let_in_between_ticks_that_never_rest(site: Site) -> None:
+    site.execute(S + "CREATE QUERY q AS SELECT a FROM S")
+    stop = threading.Event()
+
+    def feed() -> None:
+        for i in range(100_000):
+            if stop.is_set():
+                return
+            site.push("S", rows((i, i)))
+
+    feeder = threading.Thread(target=feed)
+    feeder.start()
+    began = time.monotonic()
+    for i in range(20):
+        site.execute(f"CREATE QUERY late{i} AS SELECT a FROM S WHERE a > {i}")
+    took = time.monotonic() - began
+    stop.set()
+    feeder.join()
+    assert took < 10
