@@ -3,10 +3,14 @@
 from functools import partial
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests.conformance.case_files import Case, all_cases
-from tests.conformance.runner import check
+from tests.conformance.generators import Workload, values, workloads
+from tests.conformance.runner import check, check_against_reference
 from tests.engine.shared.adapter import shared_engine
 
+from thalweg.cql import compile_script
 from thalweg.engine.shared.executors import InProcess
 
 CASES = all_cases()
@@ -25,3 +29,24 @@ def test_a_tuple_of_each_stream_per_tick(case: Case):
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_three_tasks_that_exchange_rows(case: Case):
     check(partial(shared_engine, tuples_per_tick=2, executor=InProcess(3)), case)
+
+
+DRAWN = settings(
+    max_examples=150,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+@DRAWN
+@given(workloads(queries=2), st.sampled_from([1, 2, 3, 1_000]), st.sampled_from([1, 1, 2, 3]))
+def test_drawn_workloads_give_what_the_reference_gives(
+    workload: Workload, tuples_per_tick: int, tasks: int
+):
+    script = workload.script()
+    engine = partial(shared_engine, tuples_per_tick=tuples_per_tick, executor=InProcess(tasks))
+    check_against_reference(engine, script.catalog, script.queries, workload.inputs)
+
+
+def test_every_function_and_cast_at_its_edges():
+    script = compile_script(values.script())
+    check_against_reference(shared_engine, script.catalog, script.queries, values.arrivals())

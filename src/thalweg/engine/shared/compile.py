@@ -40,7 +40,8 @@ SAME = "<=>"  # equal, or both NULL; for columns that stand for themselves
 def compile_query(plan: nodes.Node) -> ph.Output:
     """What a query emits: its relation's changelog, or the stream that it is."""
     if isinstance(plan, nodes.ToStream):
-        return ph.Output(_by_row(_relation(plan.input)), plan.kind)
+        inner = _by_row(_relation(plan.input))
+        return ph.Output(inner, plan.kind, _heard(inner, plan.kind))
     if plan.is_stream:
         everything = nodes.Window(plan, UNBOUNDED)
         return ph.Output(_by_row(_relation(everything)), nodes.StreamKind.ISTREAM)
@@ -131,8 +132,17 @@ def _window(source: nodes.Node, spec: RowsWindow | TimeWindow) -> ph.Op:
         assert isinstance(spec, RowsWindow)
         return _rows(ph.BaseStream(source.stream.name, _types(source)), spec)
     assert isinstance(source, nodes.ToStream)
-    derived = ph.StreamOf(source.kind, _by_row(_relation(source.input)))
+    inner = _by_row(_relation(source.input))
+    derived = ph.StreamOf(source.kind, inner, _heard(inner, source.kind))
     return _rows(derived, spec) if isinstance(spec, RowsWindow) else ph.TimeOf(derived, spec)
+
+
+def _heard(inner: ph.Op, kind: nodes.StreamKind) -> tuple[ph.Exchange, ...]:
+    """The base relations whose accepted changes are RSTREAM's instants."""
+    if kind is not nodes.StreamKind.RSTREAM:
+        return ()
+    found = dict.fromkeys(op for op in ph.walk(inner) if isinstance(op, ph.Changes))
+    return tuple(ph.Exchange(op, None) for op in found)
 
 
 def _rows(stream: ph.StreamOp, spec: RowsWindow) -> ph.Op:
@@ -214,7 +224,7 @@ def _join_keys(conditions: list[Expr], offsets: list[int], owners) -> tuple[ph.J
 # --- keyed operators ----------------------------------------------------------------------------
 
 
-def _by_row(op: ph.Op) -> ph.Op:
+def _by_row(op: ph.Op) -> ph.Exchange:
     """Equal rows meet in one task."""
     return ph.Exchange(op, _identity(op))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from functools import reduce
+from functools import lru_cache, reduce
 
 import polars as pl
 
@@ -11,14 +12,28 @@ from thalweg.engine.shared import rowwise
 from thalweg.engine.shared.casts import cast
 from thalweg.engine.shared.frames import dtype, name
 from thalweg.engine.shared.rowwise import by_row
-from thalweg.plan.expr import Call, Case, Cast, Col, Expr, Lit
+from thalweg.plan.expr import Call, Case, Cast, Col, Expr, Lit, columns_of
 from thalweg.plan.types import BOOLEAN, Kind, SqlType
 
+_OPS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
+    "+": lambda x, y: x + y,
+    "-": lambda x, y: x - y,
+    "*": lambda x, y: x * y,
+}
 _ZERO = pl.lit(0, dtype=pl.Int128)  # Polars has no minus sign for 128 bits
 
 
+@lru_cache(maxsize=65_536)
 def to_polars(expr: Expr) -> pl.Expr:
     """An expression over columns `c0`, `c1`, … of a frame."""
+    compiled = _compiled(expr)
+    if isinstance(expr, Col | Lit) or columns_of(expr):
+        return compiled
+    # Without columns it is a constant: computed once, and then as long as any frame.
+    return literal(pl.select(compiled).item(), expr.type)
+
+
+def _compiled(expr: Expr) -> pl.Expr:
     match expr:
         case Col(index, _, _):
             return pl.col(name(index))
@@ -62,9 +77,8 @@ def _arithmetic(expr: Call, args: list[pl.Expr], types: list[SqlType]) -> pl.Exp
     left, right = types
     if expr.type.kind in (Kind.TIMESTAMP, Kind.DATE, Kind.INTERVAL):
         return _temporal(expr.function, a, b, left, right)
-    ops = {"+": lambda x, y: x + y, "-": lambda x, y: x - y, "*": lambda x, y: x * y}
-    if expr.function in ops:
-        op = ops[expr.function]
+    if expr.function in _OPS:
+        op = _OPS[expr.function]
         if expr.type.kind is Kind.DOUBLE:
             return _finite(op(a, b))
         if expr.type.kind is Kind.DECIMAL:
@@ -94,8 +108,7 @@ def _remainder(a: pl.Expr, b: pl.Expr, type_: SqlType) -> pl.Expr:
         wide = _remainder(_unscaled(a, scale), _unscaled(b, scale), SqlType(Kind.BIGINT))
         return _scaled(wide, type_)
     if type_.kind is Kind.DOUBLE:
-        rest = a.abs() % divisor.abs()
-        return _finite(pl.when(a < 0).then(-rest).otherwise(rest))
+        return _finite(by_row(math.fmod, pl.Float64(), a, divisor))
     wide_a, wide_b = a.cast(pl.Int128), divisor.cast(pl.Int128)
     rest = wide_a.abs() % wide_b.abs()
     return pl.when(a < 0).then(_ZERO - rest).otherwise(rest).cast(pl.Int64, strict=False)
@@ -111,20 +124,19 @@ def _scaled(x: pl.Expr, type_: SqlType) -> pl.Expr:
 
 def _temporal(function: str, a: pl.Expr, b: pl.Expr, left: SqlType, right: SqlType) -> pl.Expr:
     if left.kind is Kind.DATE and right.is_integer:
-        days = a.cast(pl.Int32).cast(pl.Int64)
-        return (
-            (days + b if function == "+" else days - b).cast(pl.Int32, strict=False).cast(pl.Date)
-        )
+        moved = _wide(_OPS[function], a.cast(pl.Int32).cast(pl.Int64), b)
+        inside = moved.is_between(_EARLIEST_DAY, _LATEST_DAY)
+        return pl.when(inside).then(moved).cast(pl.Int32).cast(pl.Date)
     micros_a = a.cast(pl.Int64) if left.is_temporal else a
     micros_b = b.cast(pl.Int64) if right.is_temporal else b
-    op = {"+": lambda x, y: x + y, "-": lambda x, y: x - y, "*": lambda x, y: x * y}[function]
-    result = _wide(op, micros_a, micros_b)
+    result = _wide(_OPS[function], micros_a, micros_b)
     if left.is_temporal != right.is_temporal:
         return _bounded_timestamp(result)
     return result
 
 
 # Years 1 to 9999, what Python's datetime, Spark's and everybody's printing agree on.
+_EARLIEST_DAY, _LATEST_DAY = -719_162, 2_932_896
 _EARLIEST_US, _LATEST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 

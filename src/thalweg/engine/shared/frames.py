@@ -11,6 +11,7 @@ Columns are named by position, `c0`, `c1`, …, beside a few columns of the engi
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from thalweg.plan.types import Kind, SqlType
@@ -82,12 +83,14 @@ def hash_of(keys: list[pl.Expr]) -> pl.Expr:
 
 def events(frame: pl.DataFrame, upto: int) -> pl.DataFrame:
     """Starts and ends of interval rows as single events at `_t`, those before `upto`."""
-    starts = frame.drop(E)
-    ends = frame.filter(pl.col(E) < upto)
-    if not ends.height:
-        return starts
-    ends = ends.with_columns(pl.col(E).alias(T), (-pl.col(W)).alias(W)).drop(E)
-    return pl.concat([starts, ends.select(starts.columns)])
+    start, end, weight = (frame[c].to_numpy() for c in (T, E, W))
+    data = frame[[c for c in frame.columns if c not in (T, E, W)]]
+    ending = np.flatnonzero(end < upto)
+    if len(ending):
+        data = pl.concat([data, data[ending]])
+        start = np.concatenate([start, end[ending]])
+        weight = np.concatenate([weight, -weight[ending]])
+    return data.hstack([pl.Series(T, start), pl.Series(W, weight)])
 
 
 def net(frame: pl.DataFrame, by: list[str]) -> pl.DataFrame:

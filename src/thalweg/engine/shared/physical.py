@@ -169,10 +169,15 @@ class SetOp:
 
 @dataclass(frozen=True, slots=True)
 class StreamOf:
-    """ISTREAM, DSTREAM or RSTREAM of a relation. (stream)"""
+    """ISTREAM, DSTREAM or RSTREAM of a relation. (stream)
+
+    RSTREAM speaks when an input does: `relations` are the base relations below, whose accepted
+    changes every task must hear of.
+    """
 
     kind: StreamKind
-    input: Op
+    input: Exchange
+    relations: tuple[Exchange, ...] = ()
 
     @property
     def types(self) -> Types:
@@ -195,8 +200,9 @@ class Exchange:
 class Output:
     """A query's result: a relation's changelog (no kind), or its ISTREAM, DSTREAM or RSTREAM."""
 
-    input: Op
+    input: Exchange
     kind: StreamKind | None
+    relations: tuple[Exchange, ...] = ()  # as in StreamOf
 
     @property
     def types(self) -> Types:
@@ -230,6 +236,8 @@ def inputs_of(op: AnyOp) -> tuple[AnyOp, ...]:
             return tuple(i for _, i in inputs)
         case SetOp(_, _, left, right):
             return (left, right)
+        case StreamOf() | Output():
+            return (op.input, *op.relations)
         case _:
             return (op.input,)
 

@@ -80,6 +80,9 @@ def _interned(op: ph.AnyOp, pool: dict[ph.AnyOp, ph.AnyOp]) -> ph.AnyOp:
         case ph.SetOp():
             left, right = _interned(op.left, pool), _interned(op.right, pool)
             rebuilt = replace(op, left=left, right=right)  # type: ignore[arg-type]
+        case ph.StreamOf() | ph.Output():
+            heard = tuple(_interned(r, pool) for r in op.relations)
+            rebuilt = replace(op, input=_interned(op.input, pool), relations=heard)  # type: ignore[arg-type]
         case _:
             rebuilt = replace(op, input=_interned(op.input, pool))  # type: ignore[arg-type]
     return pool.setdefault(rebuilt, rebuilt)

@@ -33,7 +33,7 @@ from thalweg.plan.aggregates import AggCall
 from thalweg.plan.expr import Expr
 from thalweg.plan.types import Kind
 
-ROWS, SEEN = "_rows", "_seen"
+ROWS = "_rows"
 LONG_SUM = pl.Decimal(38, 0)  # sums of integers: more digits than 64 bits have
 
 
@@ -65,9 +65,7 @@ class _Grouping:
         self.task, self.flow, self.op, self.keys, self.args = task, flow, op, keys, args
 
     def changelog(self, changes: pl.DataFrame) -> pl.DataFrame:
-        changes = changes.with_columns(
-            pl.col(W).alias(ROWS), pl.col(W).clip(lower_bound=0).alias(SEEN)
-        )
+        changes = changes.with_columns(pl.col(W).alias(ROWS))
         contributed = [self._plain(changes)]
         contributed += [
             self._distinct(changes, i) for i in range(len(self.args)) if self._wants(i, True)
@@ -91,7 +89,7 @@ class _Grouping:
     # --- contributions
 
     def _plain(self, changes: pl.DataFrame) -> pl.DataFrame:
-        kept = [pl.col(c) for c in (*self.keys, T, ROWS, SEEN)]
+        kept = [pl.col(c) for c in (*self.keys, T, ROWS)]
         added = [
             e for i in range(len(self.args)) if self._wants(i, False) for e in self._added(i, "p")
         ]
@@ -208,11 +206,23 @@ class _Grouping:
     def _results(self, steps: pl.DataFrame) -> pl.DataFrame:
         """Output columns after each step, and whether the group has a row there."""
         width = len(self.keys)
-        there = pl.col(ROWS) > 0 if self.keys else pl.col(SEEN) > 0
+        there = pl.Series("_there", steps[ROWS] > 0)
+        if not self.keys:
+            there = self._since_born(there)
         columns = [
             self._result(steps, a).alias(name(width + k)) for k, a in enumerate(self.op.aggregates)
         ]
-        return steps.select(*self.keys, H, T, there.alias("_there")).with_columns(columns)
+        return steps.select(*self.keys, H, T).with_columns(there, *columns)
+
+    def _since_born(self, filled: pl.Series) -> pl.Series:
+        """Without keys there is a row from the first instant on at which the input has one."""
+        table = self._table("born")
+        if self.task.stored(table):
+            return pl.Series("_there", [True] * len(filled), dtype=pl.Boolean)
+        if filled.any():
+            mark = pl.DataFrame({W: [1], H: [0]}, schema={W: pl.Int64, H: pl.UInt64})
+            tables.append(self.task, table, mark, tables.merge_by([H], [W]))
+        return filled.cum_max()
 
     def _result(self, steps: pl.DataFrame, call: AggCall) -> pl.Series:
         if call.arg is None:

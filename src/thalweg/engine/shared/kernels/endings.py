@@ -7,6 +7,7 @@ operator divides its rows among tasks.
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from thalweg.engine.shared import frames, tables
@@ -27,9 +28,10 @@ def events(task: Task, flow: Flow, owner: ph.AnyOp, op: ph.Exchange, part: str) 
         mine = task.owned(recalled, [to_polars(k) for k in op.keys])
         return frames.concat([frames.events(delta, high), _ends(mine)], _ends(mine))
     due = _due(task, task.state_table(flow, owner, part), low, high)
-    _remember(
-        task, flow, owner, op, part, delta.filter((pl.col(E) >= high) & (pl.col(E) < FOREVER))
-    )
+    ends = delta[E].to_numpy()
+    later = np.flatnonzero((ends >= high) & (ends < FOREVER))
+    if len(later):
+        _remember(task, flow, owner, op, part, delta[later])
     now = frames.events(delta, high)
     return now if due is None else pl.concat([now, due.select(now.columns)])
 
@@ -53,8 +55,6 @@ def _due(task: Task, table: str, low: int, high: int) -> pl.DataFrame | None:
 def _remember(
     task: Task, flow: Flow, owner: ph.AnyOp, op: ph.Exchange, part: str, later: pl.DataFrame
 ) -> None:
-    if not later.height:
-        return
     _, high = task.range_of(flow)
     assert op.keys is not None
     keyed = later.with_columns(hash_of([to_polars(k) for k in op.keys]).alias(H)).drop(T)

@@ -157,7 +157,7 @@ def _joined(
 ) -> pl.DataFrame:
     plan = steps(op, start, task.order(op, start))
     offset = op.offsets[start]
-    data = delta.select(name(c) for c in wanted[start])
+    data = delta[[name(c) for c in wanted[start]]]
     data.columns = [name(offset + c) for c in wanted[start]]
     rows = _Rows(data, delta[T].to_numpy(), delta[E].to_numpy(), delta[W].to_numpy())
     if not task.is_alone:
@@ -174,7 +174,8 @@ def _joined(
     if not len(rows):
         return empty_relation(op.types)
     times = [pl.Series(T, rows.start), pl.Series(E, rows.end), pl.Series(W, rows.weight)]
-    return rows.data.select(outputs(op.exprs)).hstack(times)
+    # With the times beside them, outputs that are constants get their height.
+    return rows.data.hstack(times).select(*outputs(op.exprs), T, E, W)
 
 
 def _probe(
@@ -201,6 +202,7 @@ def _probe(
         if (isinstance(target, ph.Source))
         else wanted
     )
+    picked = [name(c) for c in columns]
     lefts, rights, starts, ends, weights = [], [], [], [], []
     for mapped in _segments(task, flow, op, step, int(rows.start.min()), before):
         for probing, stored in tables.matches(mapped.hashes, hashes):
@@ -216,7 +218,7 @@ def _probe(
             if not len(left):
                 continue
             lefts.append(left)
-            rights.append(mapped.frame.select(name(c) for c in columns)[stored])
+            rights.append(mapped.frame[picked][stored])
             starts.append(begin)
             ends.append(end)
             weights.append(
@@ -255,7 +257,7 @@ def _checked(
         if not passing.all():
             kept = passing.to_numpy()
             rows, right = rows.where(kept), right.filter(passing)
-    right = right.select(name(c) for c in wanted) if columns != wanted else right
+    right = right[[name(c) for c in wanted]]
     right.columns = [name(offset + c) for c in wanted]
     joined = _Rows(rows.data.hstack(right), rows.start, rows.end, rows.weight)
     if not step.checks:
@@ -274,7 +276,7 @@ def _segments(
         length = target.window.length
         since = BEGINNING if length is None else earliest - length - target.window.slide
         return stem_segments(task, target.stream, step.index, since, before)
-    found = task.stored_between(_table(task, flow, target, step.index), earliest + 1, before)
+    found = task.stored_between(_table(task, flow, op, target, step.index), earliest + 1, before)
     _, high = task.range_of(flow)
     if before == high:
         fresh = _indexed(task, flow, target, step.index)
@@ -283,8 +285,9 @@ def _segments(
     return found
 
 
-def _table(task: Task, flow: Flow, target: ph.AnyOp, index: tuple[Expr, ...]) -> str:
-    return task.state_table(flow, target, f"stem-{ph.key_label(index)}")
+def _table(task: Task, flow: Flow, op: ph.Join, target: ph.AnyOp, index: tuple[Expr, ...]) -> str:
+    """A derived input's SteM, shared by all joins that are evaluated at the same level."""
+    return task.state_table(flow, target, f"stem-{task.plan.level_of(op)}-{ph.key_label(index)}")
 
 
 def _indexed(task: Task, flow: Flow, target: ph.AnyOp, index: tuple[Expr, ...]) -> Mapped:
@@ -305,7 +308,7 @@ def _store(task: Task, flow: Flow, op: ph.Join, position: int, delta: pl.DataFra
         return
     low, _ = task.range_of(flow)
     for index in indexes(op, position):
-        table = _table(task, flow, target, index)
+        table = _table(task, flow, op, target, index)
 
         def write(table: str = table, index: tuple[Expr, ...] = index) -> bool:
             frame = _indexed(task, flow, target, index).frame

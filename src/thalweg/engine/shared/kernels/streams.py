@@ -23,15 +23,14 @@ from thalweg.engine.shared.frames import (
     net,
 )
 from thalweg.engine.shared.kernels.endings import events
-from thalweg.engine.shared.kernels.source import interval, tuples_between
+from thalweg.engine.shared.kernels.source import interval, tuples_between, windowed
 from thalweg.engine.shared.task import BEGINNING, Flow, Task
 from thalweg.plan.nodes import StreamKind
 
 
 def stream_of(task: Task, flow: Flow, op: ph.StreamOf) -> pl.DataFrame:
-    assert isinstance(op.input, ph.Exchange)
     if op.kind is StreamKind.RSTREAM:
-        return snapshots(task, flow, op, op.input)
+        return snapshots(task, flow, op)
     happened = events(task, flow, op, op.input, "ends")
     return half(net(happened, [*names(len(op.types)), T]), op.kind)
 
@@ -45,8 +44,9 @@ def half(changes: pl.DataFrame, kind: StreamKind) -> pl.DataFrame:
     )
 
 
-def snapshots(task: Task, flow: Flow, owner: ph.AnyOp, op: ph.Exchange) -> pl.DataFrame:
+def snapshots(task: Task, flow: Flow, owner: ph.StreamOf | ph.Output) -> pl.DataFrame:
     """RSTREAM: the whole relation, at every instant at which an input has a tuple or slides."""
+    op = owner.input
     low, high = task.range_of(flow)
     columns = names(len(op.types))
     delta = task.evaluate(flow, op).select(*columns, T, E, W)
@@ -57,7 +57,7 @@ def snapshots(task: Task, flow: Flow, owner: ph.AnyOp, op: ph.Exchange) -> pl.Da
     live = pl.concat([delta, *(f.select(delta.columns) for f in old)])
     instants = np.unique(
         np.concatenate(
-            [_arrivals(task, flow, low, high), _slides(task, flow, owner, live, low, high)]
+            [_arrivals(task, flow, owner, low, high), _slides(task, flow, owner, live, low, high)]
         )
     )
     if not live.height or not len(instants):
@@ -86,13 +86,16 @@ def _keep(
     tables.append(task, table, keyed, merge, low=T, high=E)
 
 
-def _arrivals(task: Task, flow: Flow, low: int, high: int) -> np.ndarray:
-    """Instants at which a base input has an accepted tuple, before any predicate."""
-    found = [
-        tuples_between(task, s, max(low, flow.horizon(s)), high)[TS].to_numpy()
-        for s in flow.streams
+def _arrivals(
+    task: Task, flow: Flow, owner: ph.StreamOf | ph.Output, low: int, high: int
+) -> np.ndarray:
+    """Instants at which a base input below has an accepted tuple, before any predicate."""
+    streams = sorted(ph.base_names(owner) - task.plan.signed)
+    stamps = [
+        tuples_between(task, s, max(low, flow.horizon(s)), high)[TS].to_numpy() for s in streams
     ]
-    return np.concatenate(found)
+    changed = [task.evaluate(flow, relation)[T].to_numpy() for relation in owner.relations]
+    return np.concatenate([*stamps, *changed])
 
 
 def _slides(
@@ -117,25 +120,26 @@ def _last_instant(task: Task, flow: Flow, owner: ph.AnyOp) -> int:
     last = BEGINNING
     for op in ph.walk(owner):
         match op:
-            case ph.Source() | ph.BaseStream():
-                newest = _newest(task, op.stream)
-                reach = op.window.interval(newest)[1] if isinstance(op, ph.Source) else FOREVER
-                last = max(last, newest, reach if reach < FOREVER else newest)
+            case ph.Source():
+                low, _ = task.range_of(flow)
+                since = low - (op.window.length or 0) - op.window.slide
+                stamps = tuples_between(
+                    task, op.stream, max(since, flow.horizon(op.stream)), FOREVER
+                )
+                last = max(last, stamps[TS].max() or last, _reach(windowed(stamps, op.window)))
             case ph.TimeOf():
-                ends = [m.frame[E].max() for m in task.stored(task.state_table(flow, op, "reach"))]
-                ends.append(_reach(task.evaluate(flow, op)))
-                last = max(last, *(int(e) for e in ends if e is not None))  # type: ignore[arg-type]
-    return last
+                stored = task.stored(task.state_table(flow, op, "reach"))
+                last = max([last, *(int(m.frame[E].max()) for m in stored)])  # type: ignore[arg-type]
+                last = max(last, _reach(task.evaluate(flow, op)))
+    return max([last, *_arrivals(task, flow, owner, *task.range_of(flow)).tolist()])
 
 
-def _newest(task: Task, stream: str) -> int:
-    stored = [s.high for s in task.segments_of(task.log_table(stream))]
-    landed = task.landed(stream)[TS].max()
-    return max([BEGINNING, *stored, *([] if landed is None else [int(landed)])])  # type: ignore[arg-type]
-
-
-def _reach(rows: pl.DataFrame) -> int | None:
-    return rows.filter(pl.col(E) < FOREVER)[E].max()  # type: ignore[return-value]
+def _reach(rows: pl.DataFrame) -> int:
+    """The last instant at which one of these intervals begins or ends."""
+    if not rows.height:
+        return BEGINNING
+    turn = pl.when(pl.col(E) < FOREVER).then(pl.col(E)).otherwise(pl.col(T))
+    return int(rows.select(turn.max()).item())
 
 
 def time_of(task: Task, flow: Flow, op: ph.TimeOf) -> pl.DataFrame:
@@ -167,7 +171,7 @@ def time_of(task: Task, flow: Flow, op: ph.TimeOf) -> pl.DataFrame:
 def _remember_reach(task: Task, flow: Flow, op: ph.TimeOf, rows: pl.DataFrame) -> None:
     """The latest end so far: RSTREAM asks for it when all inputs have ended."""
     reach = _reach(rows)
-    if reach is not None:
+    if reach > BEGINNING:
         furthest = pl.DataFrame({E: [reach], H: [0]}, schema={E: pl.Int64, H: pl.UInt64})
         table = task.state_table(flow, op, "reach")
         tables.append(task, table, furthest, lambda f: f.sort(E).tail(1), low=E, high=E)
