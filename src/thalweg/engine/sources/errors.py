@@ -9,6 +9,8 @@ from collections.abc import Iterable
 class SourceError(ValueError):
     """A source that does not exist or is asked for what it can't do."""
 
+    stream: str | None = None  # whose source it is
+
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """The closest known name, and all of them."""

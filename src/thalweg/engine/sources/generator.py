@@ -119,7 +119,9 @@ class GeneratorSource:
         return pa.RecordBatch.from_pylist([], self.generator.schema(self.name))
 
 
-def open_generated(stream: StreamDef, uri: str, *, live: bool) -> GeneratorSource:
+def open_generated(
+    stream: StreamDef, uri: str, *, live: bool, rows_per_batch: int = ROWS_PER_BATCH
+) -> GeneratorSource:
     """Raises SourceError where the generator or an option is unknown, or columns do not match."""
     options = Options(stream)
     speed = options.number("speed", 1.0)
@@ -130,7 +132,8 @@ def open_generated(stream: StreamDef, uri: str, *, live: bool) -> GeneratorSourc
     except GeneratorError as error:
         raise SourceError(f"{stream.name}: {error}") from None
     _check_columns(stream, generator, name)
-    return GeneratorSource(generator, name, speed=speed if live and speed else None)
+    pace = speed if live and speed else None
+    return GeneratorSource(generator, name, speed=pace, rows_per_batch=rows_per_batch)
 
 
 def _check_columns(stream: StreamDef, generator: Generator, name: str) -> None:

@@ -17,21 +17,38 @@ if TYPE_CHECKING:
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 SCHEMES = ("generator:", "push:")
+ROWS_PER_BATCH = 65_536
 
 
 def open_source(
-    stream: StreamDef, spark: SparkSession | None, base_dir: Path, *, live: bool = True
+    stream: StreamDef,
+    spark: SparkSession | None,
+    base_dir: Path,
+    *,
+    live: bool = True,
+    rows_per_batch: int = ROWS_PER_BATCH,
 ) -> Source:
     """What feeds the stream. Relative paths start at `base_dir`.
 
     A live source follows what it reads for as long as it grows, at its own pace; else what is there
-    is read once to its end, as fast as the engine goes. Raises SourceError.
+    is read once to its end, as fast as the engine goes, in batches of at most `rows_per_batch`.
+    Raises SourceError.
     """
+    try:
+        return _open(stream, spark, base_dir, live, min(rows_per_batch, ROWS_PER_BATCH))
+    except SourceError as error:
+        error.stream = stream.name
+        raise
+
+
+def _open(
+    stream: StreamDef, spark: SparkSession | None, base_dir: Path, live: bool, rows: int
+) -> Source:
     uri = stream.source if stream.source is not None else push.SCHEME
     found = _SCHEME.match(uri)
     match found[0].lower() if found else "":
         case generator.SCHEME:
-            opened = generator.open_generated(stream, uri, live=live)
+            opened = generator.open_generated(stream, uri, live=live, rows_per_batch=rows)
             if not live and not opened.is_bounded:
                 raise SourceError(
                     f"{stream.name} never ends, so it can't be replayed: "

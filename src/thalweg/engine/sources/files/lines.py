@@ -1,0 +1,61 @@
+"""What the text formats have in common: blocks of whole lines, each line a row or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import polars as pl
+
+from thalweg.engine.shared.ingest import RAW, REFUSED
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some lines of a file, each with its line end; `first` counts the lines before them."""
+
+    file: str
+    first: int
+    text: bytes
+
+    def numbered(self) -> list[tuple[int, bytes]]:
+        """(line number from 1, line without its end) of the lines that are not blank."""
+        lines = self.text.removesuffix(b"\n").split(b"\n")
+        numbered = enumerate((line.removesuffix(b"\r") for line in lines), self.first + 1)
+        return [(number, line) for number, line in numbered if line.strip()]
+
+    def without_first_lines(self, count: int) -> Block:
+        if count <= 0:
+            return self
+        rest = self.text.split(b"\n", count)
+        return Block(self.file, self.first + count, rest[count] if len(rest) > count else b"")
+
+
+class LineFormat(Protocol):
+    """How lines become rows. One file at a time: its first block comes first."""
+
+    def frame(self, block: Block) -> pl.DataFrame:
+        """The block's rows, in order; what is no row is refused in place."""
+
+
+def is_utf8(text: bytes) -> bool:
+    """Arrow's JSON reader does not look, and Polars trusts it."""
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def refused(columns: Sequence[str], file: str, number: int, line: bytes, why: str) -> pl.DataFrame:
+    """A line that is no row: a row of nothing but NULL, and the reason."""
+    reason, raw = f"{file}, line {number}: {why}", line.decode(errors="replace")
+    return pl.DataFrame({**{c: [None] for c in columns}, REFUSED: [reason], RAW: [raw]})
+
+
+def together(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Rows and refused lines in order; NULL takes any type."""
+    return pl.concat(parts, how="diagonal_relaxed")
