@@ -8,6 +8,7 @@ import typer
 from thalweg.cli.dev import dev
 from thalweg.cli.explain import explain
 from thalweg.cli.ps import ps
+from thalweg.cli.replay import replay
 from thalweg.cli.results import results
 from thalweg.cli.stop import stop
 from thalweg.cli.streams import streams
@@ -21,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 
-for command in (dev, submit, ps, results, explain, streams, stop):
+for command in (replay, dev, submit, ps, results, explain, streams, stop):
     app.command()(command)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from thalweg.cli.blame import blaming, show
 from thalweg.cli.exits import BAD_INPUT, FAILED, CommandFailed, reporting
 from thalweg.cli.output import note, plain
 
@@ -73,19 +73,22 @@ def replay(
         script = _compiled(file, text)
         chosen = _chosen(file, script, query or [])
         wants_spark = engine is not Engine.reference and master != IN_PROCESS
-        with _blaming(file, text, script):
-            with _spark(master) if wants_spark else nullcontext() as spark, progress() as watch:
-                job = Replay(
-                    queries=chosen,
-                    base_dir=file.resolve().parent,
-                    engine=engine.value,
-                    as_stream=not changelog,
-                    spark=spark,
-                    tick_rows=tick_rows,
-                    data_dir=data_dir,
-                    watch=watch,
-                )
-                status = run(job, out=out, to=None if out else sys.stdout.buffer)
+        with (
+            blaming(file, text, script),
+            _spark(master) if wants_spark else nullcontext() as spark,
+            progress() as watch,
+        ):
+            job = Replay(
+                queries=chosen,
+                base_dir=file.resolve().parent,
+                engine=engine.value,
+                as_stream=not changelog,
+                spark=spark,
+                tick_rows=tick_rows,
+                data_dir=data_dir,
+                watch=watch,
+            )
+            status = run(job, out=out, to=None if out else sys.stdout.buffer)
         _tell_losses(status)
 
 
@@ -104,10 +107,10 @@ def _compiled(file: Path, text: str) -> Script:
     try:
         script = compile_script(text, name=str(file))
     except CqlError as error:
-        _show(error.render())
+        show(error.render())
         raise typer.Exit(BAD_INPUT) from None
     for warning in script.warnings:
-        _show(warning.render(text, str(file)))
+        show(warning.render(text, str(file)))
     return script
 
 
@@ -134,13 +137,9 @@ def _spark(master: str) -> AbstractContextManager[Any]:
         raise CommandFailed(str(error), FAILED) from None
 
 
-def _show(text: str) -> None:
-    """A message that has been laid out already."""
-    sys.stderr.write(text + "\n")
-
-
 def _tell_losses(status: Status) -> None:
     for stream, count in sorted(status.late.items()):
         note(f"{plain(stream)}: {count} tuples came too late and do not count")
-    for stream, count in sorted(status.rejected.items()):
-        note(f"{plain(stream)}: {count} rows were rejected")
+    for stream, rejected in sorted(status.rejected.items()):
+        first = plain(rejected.first_reason)
+        note(f"{plain(stream)}: {rejected.count} rows were rejected, the first because of {first}")
