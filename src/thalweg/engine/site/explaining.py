@@ -12,6 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from thalweg.engine.shared.compile import compile_query
+from thalweg.engine.shared.engine import ROWS_FOR_MORE_TASKS
+from thalweg.engine.shared.executors import Executor
+from thalweg.engine.shared.explain import State, describe, describe_job
+from thalweg.engine.shared.explain.state import sizes
+from thalweg.engine.shared.physical import Output
+from thalweg.engine.shared.physical import walk as walk_physical
+from thalweg.engine.shared.planning import Registered, make_plan
+from thalweg.engine.shared.task import Flow, Plan
 from thalweg.engine.site.errors import WrongUse
 from thalweg.plan.catalog import QueryDef
 from thalweg.plan.nodes import Node, inputs_of
@@ -53,7 +62,60 @@ def _explained(site: Site, query: QueryDef, form: str) -> Explanation:
     if form == "logical":
         data = {"query": query.name, "form": form, "plan": _logical(query.plan)}
         return Explanation(plan_text(query.plan), data)
-    raise WrongUse(f"{form} is not there yet")
+    with site.turns.between_ticks():
+        plan, flow, output = _planned(site, query)
+        if form == "physical":
+            state = _state(site, plan, query)
+            found = describe(plan, flow, query.name, output, site.engine.streams, state)
+        else:
+            executor = site.engine.executor
+            found = describe_job(
+                plan,
+                query.name,
+                output,
+                runs_on=_runs_on(executor),
+                tasks=executor.tasks,
+                rows_for_more_tasks=ROWS_FOR_MORE_TASKS,
+            )
+    return Explanation(found.text(), {"query": query.name, "form": form, "plan": found.data()})
+
+
+def _runs_on(executor: Executor) -> str:
+    context = getattr(executor, "context", None)
+    return f"Spark at {context.master}" if context is not None else "this process, without Spark"
+
+
+def _planned(site: Site, query: QueryDef) -> tuple[Plan, Flow, Output]:
+    """The plan in which the query runs, or would run beside the others."""
+    engine = site.engine
+    if site.catalog.find(query.name) is query and query.name in engine.queries:
+        plan = engine.plan
+    else:
+        columns = tuple(f.name for f in query.plan.schema)
+        made = Registered(query.name, columns, compile_query(query.plan), -1, None, ())
+        plan = make_plan([*engine.queries.values(), made], engine.streams, engine._stems())
+    return next(
+        (plan, flow, output)
+        for flow in plan.flows
+        for name, output in flow.outputs
+        if name == query.name
+    )
+
+
+def _state(site: Site, plan: Plan, query: QueryDef) -> State:
+    engine = site.engine
+    is_running = query.name in engine.queries
+    sharers: dict[str, tuple[str, ...]] = {}
+    flow = next(f for f in plan.flows if any(name == query.name for name, _ in f.outputs))
+    for name, output in flow.outputs:
+        for op in {plan.name_of(o) for o in walk_physical(output)}:
+            sharers[op] = (*sharers.get(op, ()), name)
+    return State(
+        sizes(engine._segments.values()),
+        dict(engine.store.all("SELECT probe, fanout FROM fanouts")),
+        sharers,
+        is_running,
+    )
 
 
 def _logical(node: Node) -> dict[str, Any]:

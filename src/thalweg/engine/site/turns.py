@@ -1,5 +1,8 @@
-"""Ticks and changes take turns. Ticks follow upon each other without a pause where there is much to
-do, so a lock alone could keep a change waiting for ever: the gate lets it in before the next tick."""
+"""Ticks and changes take turns.
+
+Where there is much to do, ticks follow upon each other without a pause, and a lock alone could keep
+a change waiting for ever: the gate lets it in before the next tick.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,94 @@
+"""The Spark job that a tick is: its stages, tasks and shuffles, and where a query is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.explain.tree import Branch
+from thalweg.engine.shared.task import Plan
+
+_NAMES = {
+    ph.Join: "join",
+    ph.Aggregate: "aggregate",
+    ph.Distinct: "distinct",
+    ph.SetOp: "set operation",
+    ph.RowsOf: "rows window",
+    ph.TimeOf: "window over a derived stream",
+    ph.StreamOf: "derived stream",
+    ph.Changes: "relation",
+    ph.Map: "filter and project",
+    ph.Union: "union",
+}
+
+
+def describe_job(
+    plan: Plan,
+    query: str,
+    output: ph.Output,
+    *,
+    runs_on: str,
+    tasks: int,
+    rows_for_more_tasks: int,
+) -> Branch:
+    """One job for all queries; a small tick is one task, a larger one a stage for each level."""
+    queries = sum(len(f.outputs) for f in plan.flows)
+    levels = 1 + max((plan.level_of(o) for f in plan.flows for _, o in f.outputs), default=0)
+    levels = max(levels, 1 + plan.level_of(output))
+    remarks = [
+        f"runs on {runs_on}",
+        f"{queries} queries in {len(plan.flows)} flows share it"
+        if queries > 1
+        else "has this query to itself",
+        f"under {rows_for_more_tasks:,} new tuples: 1 stage, 1 task, no shuffle",
+        f"from {rows_for_more_tasks:,} on: {_plural(levels, 'stage')} of {_plural(tasks, 'task')}, "
+        f"{_plural(levels - 1, 'shuffle')}",
+    ]
+    stages = tuple(_stage(plan, output, level, levels) for level in range(levels))
+    facts = {
+        "query": query,
+        "runs_on": runs_on,
+        "queries": queries,
+        "flows": len(plan.flows),
+        "tasks": tasks,
+        "stages": levels,
+        "shuffles": levels - 1,
+        "rows_for_more_tasks": rows_for_more_tasks,
+    }
+    return Branch(f"One Spark job per tick, with {query} in it", tuple(remarks), stages, facts)
+
+
+def _stage(plan: Plan, output: ph.Output, level: int, levels: int) -> Branch:
+    here = [op for op in _unique(ph.walk(output)) if plan.level_of(op) == level]
+    reads = sorted({o.stream for o in here if isinstance(o, ph.Source | ph.BaseStream)})
+    remarks = []
+    if level == 0:
+        remarks.append("appends new tuples to the SteMs")
+    if reads:
+        remarks.append(f"reads {', '.join(reads)}")
+    work = [_NAMES[type(op)] for op in here if type(op) in _NAMES]
+    if work:
+        remarks.append(f"computes {', '.join(dict.fromkeys(work))}")
+    if any(isinstance(op, ph.Output) for op in here):
+        remarks.append("writes the query's rows")
+    moved = [
+        op
+        for op in _unique(ph.walk(output))
+        if isinstance(op, ph.Exchange)
+        and not ph.is_everywhere(op.input)
+        and plan.level_of(op) == level + 1
+    ]
+    if moved:
+        remarks.append(f"sends rows of {_plural(len(moved), 'exchange')} on")
+    if not here and not moved:
+        remarks.append("nothing of this query")
+    facts = {"stage": level + 1, "operators": [type(op).__name__ for op in here]}
+    return Branch(f"stage {level + 1} of {levels}", tuple(remarks), (), facts)
+
+
+def _unique(ops: Iterable[ph.AnyOp]) -> list[ph.AnyOp]:
+    return list(dict.fromkeys(ops))
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,38 @@
+"""Windows as people write them: lengths of time in units, counts as they are."""
+
+from __future__ import annotations
+
+from thalweg.plan.catalog import StreamDef
+from thalweg.plan.nodes import Schema
+from thalweg.plan.text import window_text
+from thalweg.plan.windows import RowsWindow, TimeWindow
+
+_UNITS = (
+    (86_400_000_000, "day"),
+    (3_600_000_000, "hour"),
+    (60_000_000, "minute"),
+    (1_000_000, "second"),
+    (1_000, "ms"),
+    (1, "µs"),
+)
+
+
+def window_words(
+    window: TimeWindow | RowsWindow, stream: StreamDef | None, schema: Schema = ()
+) -> str:
+    if isinstance(window, RowsWindow):
+        return window_text(window, schema)
+    if stream is None or stream.timestamp_type.is_integer:
+        return str(window)
+    slide = f" Slide {_length(window.slide, stream)}" if window.slide != 1 else ""
+    if window.length is None:
+        return f"[Unbounded{slide}]"
+    if window.length == 0:
+        return f"[Now{slide}]"
+    return f"[Range {_length(window.length, stream)}{slide}]"
+
+
+def _length(instants: int, stream: StreamDef) -> str:
+    us = instants * stream.resolution_us
+    unit, name = next((u, n) for u, n in _UNITS if us % u == 0)
+    return f"{us // unit} {name}"
