@@ -44,7 +44,7 @@ def test_a_running_query_shows_its_state_its_fan_outs_and_with_whom_it_shares(si
         site.push("R", pl.DataFrame({"ts": [4, 5], "k": [1, 7]}))
     site.settle()
     text = site.explain("j", "physical").text
-    assert "new R probes L by R.k (×2)" in text
+    assert "new L probes R by L.k (×0.667)" in text
     assert "shared with n" in text
     assert "SteM by k: 4 rows" in text
     assert "keeps rows: " in site.explain("n", "physical").text
