@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
+from thalweg.cli.bench import bench
 from thalweg.cli.dev import dev
+from thalweg.cli.doctor import doctor
 from thalweg.cli.explain import explain
 from thalweg.cli.ps import ps
 from thalweg.cli.replay import replay
@@ -22,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 
-for command in (replay, dev, submit, ps, results, explain, streams, stop):
+for command in (bench, replay, dev, submit, ps, results, explain, streams, stop, doctor):
     app.command()(command)
 
 

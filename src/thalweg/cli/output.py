@@ -15,6 +15,11 @@ from rich.text import Text
 notes = Console(stderr=True, highlight=False)
 
 
+def stdout_console() -> Console:
+    """For data that is worth colours; made when it is used, as stdout may have been replaced."""
+    return Console(highlight=False)
+
+
 def emit(line: str) -> None:
     """One line of data."""
     sys.stdout.write(line + "\n")
@@ -47,7 +52,7 @@ def emit_table(
     if not found:
         note(empty)
         return
-    console = Console(highlight=False)
+    console = stdout_console()
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     for heading, justify in columns:
         table.add_column(heading, justify=justify, no_wrap=not console.is_terminal)  # type: ignore[arg-type]

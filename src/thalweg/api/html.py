@@ -1,0 +1,84 @@
+"""Queries and sessions as a notebook shows them: state, columns, and the last rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from thalweg.engine.site import Site
+from thalweg.plan.catalog import QueryDef
+
+SHOWN_ROWS = 10
+
+_STYLE = """<style>
+.thalweg{font:13px/1.45 system-ui,sans-serif;margin:.4em 0}
+.thalweg table{border-collapse:collapse;margin-top:.3em}
+.thalweg th,.thalweg td{padding:.15em .7em;text-align:right;border:0}
+.thalweg thead th{border-bottom:1px solid #8888;vertical-align:bottom}
+.thalweg th small{display:block;font-weight:normal;opacity:.6}
+.thalweg td.t{text-align:left}
+.thalweg tr.plus td:nth-child(2){color:#1a7f37}.thalweg tr.minus td{opacity:.55}
+.thalweg tr.minus td:nth-child(2){color:#cf222e}
+.thalweg .dot{display:inline-block;width:.6em;height:.6em;border-radius:50%;margin-right:.4em}
+.thalweg .more{opacity:.6}
+</style>"""
+_COLOURS = {"running": "#1a7f37", "parked": "#cf222e", "finished": "#6e7781", "waiting": "#bf8700"}
+
+
+def results_html(site: Site, query: QueryDef) -> str:
+    """One query with its last rows, newest last."""
+    status = next((s for s in site.queries() if s.name == query.name), None)
+    if status is None:
+        return f'<div class="thalweg">{escape(query.name)} has been stopped</div>'
+    changes = [c for page in site.tail(query.name, SHOWN_ROWS) for c in page.changes()]
+    shown = changes[-SHOWN_ROWS:]
+    heading = (
+        f'<span class="dot" style="background:{_COLOURS[status.state]}"></span>'
+        f"<b>{escape(query.name)}</b> {status.state}, {status.rows:,} rows"
+        + (f", final up to {escape(status.frontier)}" if status.frontier else "")
+    )
+    body = "".join(_row((c.ts, c.op, *c.row), c.op) for c in shown)
+    heads = [("_ts", "instant"), ("_op", ""), *status.columns]
+    before = status.rows - len(shown)
+    more = f'<div class="more">after {before:,} earlier rows</div>' if before > 0 else ""
+    error = f"<div>{escape(status.error)}</div>" if status.error else ""
+    table = f"<table><thead><tr>{_heads(heads)}</tr></thead><tbody>{body}</tbody></table>"
+    return f'{_STYLE}<div class="thalweg">{heading}{error}{more}{table}</div>'
+
+
+def session_html(site: Site, folder: Path) -> str:
+    """All streams and queries of a session."""
+    streams = [
+        (s.name, s.state, f"{s.arrived:,}", f"{s.backlog:,}", s.watermark) for s in site.streams()
+    ]
+    queries = [(q.name, q.state, q.kind, f"{q.rows:,}", q.frontier) for q in site.queries()]
+    return (
+        f'{_STYLE}<div class="thalweg"><b>Thalweg</b> {escape(str(folder))}'
+        + _table(("stream", "state", "arrived", "backlog", "watermark"), streams)
+        + _table(("query", "state", "kind", "rows", "final up to"), queries)
+        + "</div>"
+    )
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    body = "".join(_row(row, "") for row in rows)
+    columns = _heads([(head, "") for head in heads])
+    return f"<table><thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table>" if body else ""
+
+
+def _heads(columns: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"<th>{escape(n)}<small>{escape(t)}</small></th>" for n, t in columns)
+
+
+def _row(values: Sequence[Any], op: str) -> str:
+    kind = {"+": ' class="plus"', "-": ' class="minus"'}.get(op, "")
+    return f"<tr{kind}>{''.join(_cell(v) for v in values)}</tr>"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return '<td class="t"><i>NULL</i></td>'
+    side = ' class="t"' if isinstance(value, str) else ""
+    return f"<td{side}>{escape(str(value))}</td>"
