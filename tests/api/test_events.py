@@ -66,7 +66,7 @@ def test_rows_are_pushed_as_they_come(service: LiveService) -> None:
         push(service, ts)
         time.sleep(0.1)
     service.http.delete("/queries/q")
-    follower.join(10)
+    follower.join(2)
     assert not follower.is_alive()
     assert found[-1] == Event("end", None, '{"reason": "stopped"}')
     assert len(found) == 6

@@ -1,4 +1,4 @@
-"""Tells waiting requests that there has been a tick: from the ticker's thread to the event loop."""
+"""Tells waiting requests that there has been a tick: from the site's threads to the event loop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 from contextlib import suppress
 
 from thalweg.engine.site import Site
-from thalweg.engine.site.ticker import Ticked
 
 
 class TickBell:
@@ -16,9 +15,9 @@ class TickBell:
         self._loop = asyncio.get_running_loop()
         self._rung = asyncio.Event()
         self.closing = False
-        self._stop = site.listen(self._from_ticker)
+        self._stop = site.listen(self._from_site)
 
-    def _from_ticker(self, _: Ticked) -> None:
+    def _from_site(self) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(self._ring)
 

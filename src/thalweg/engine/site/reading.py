@@ -50,7 +50,7 @@ class Reading:
     def __init__(self, store: Store, folder: Path, retained_ticks: int) -> None:
         self._store, self._folder, self._retained = store, folder, retained_ticks
         self._changed = threading.Condition()
-        self._ticks = 0
+        self._changes = 0
 
     def last_tick(self) -> int:
         """The number of the last committed tick."""
@@ -98,21 +98,21 @@ class Reading:
 
     # --- waiting
 
-    def ticked(self) -> None:
+    def changed(self) -> None:
         with self._changed:
-            self._ticks += 1
+            self._changes += 1
             self._changed.notify_all()
 
     @property
-    def ticks(self) -> int:
+    def changes(self) -> int:
         """Counts on with every tick; take it before looking for rows, then `wait` for the next."""
-        return self._ticks
+        return self._changes
 
     def wait(self, seen: int, timeout_s: float) -> bool:
-        """Until there has been a tick since `seen`; whether there was one in time."""
+        """Until something has changed since `seen`; whether it did in time."""
         until = time.monotonic() + timeout_s
         with self._changed:
-            while self._ticks == seen:
+            while self._changes == seen:
                 left = until - time.monotonic()
                 if left <= 0:
                     return False

@@ -96,7 +96,7 @@ class Site:
             open_source=open_source,
             base_folder=self.settings.base_folder,
         )
-        self._listeners: list[Callable[[Ticked], None]] = []
+        self._listeners: list[Callable[[], None]] = []
         self._on_close = on_close
         self._closed = False
         sweep_landed(self.engine)
@@ -116,6 +116,7 @@ class Site:
         self._closed = True
         self.feeds.close()
         self.ticker.stop()
+        self._tell()
         self._release()
 
     def _release(self) -> None:
@@ -138,6 +139,7 @@ class Site:
         """
         script = self.registry.execute(text, name, folder)
         self.ticker.wake()
+        self._tell()
         return script
 
     def stop(self, query: str) -> None:
@@ -233,7 +235,7 @@ class Site:
         timeout_s: float | None,
     ) -> Iterator[Page]:
         while True:
-            seen, end, found = self.reading.ticks, self.ending(query), False
+            seen, end, found = self.reading.changes, self.ending(query), False
             for page in self.reading.pages(query.name, columns, after):
                 yield page
                 after, found = page.last, True
@@ -263,8 +265,9 @@ class Site:
         with self.turns.between_ticks():
             self.outlet.detach(self.query(query).name, name)
 
-    def listen(self, listener: Callable[[Ticked], None]) -> Callable[[], None]:
-        """Call the listener after every tick, on the ticker's thread; gives how to stop it."""
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call the listener, on any thread, after every tick and every change of the catalog, and
+        when the site closes; gives how to stop it."""
         self._listeners.append(listener)
 
         def stop() -> None:
@@ -306,9 +309,13 @@ class Site:
     def _ticked(self, done: Ticked) -> None:
         self.survey.ticked(done)
         self._measured.ticked(done)
-        self.reading.ticked()
+        self._tell()
+
+    def _tell(self) -> None:
+        """Let readers and listeners look again."""
+        self.reading.changed()
         for listener in list(self._listeners):
             try:
-                listener(done)
+                listener()
             except Exception as error:
                 log.warning("a listener failed: %s", error)
