@@ -1,0 +1,160 @@
+"""The one form of benches and experiments: parameters in, a report out.
+
+A bench or an experiment is a module with a frozen dataclass `Parameters` (its defaults are the full
+run, `quick()` about a minute) and `run(parameters, progress) -> Report`. The report is a table of
+measurements, goals, notes and figures; `publish` prints it for people or for programs, and writes
+CSV, PNG, SVG and Markdown.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Progress = Callable[[str], None]  # says what is going on now
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A figure to reach; goals report, they do not fail a run."""
+
+    name: str
+    measured: float
+    goal: float
+    unit: str = ""
+    at_least: bool = True
+
+    @property
+    def met(self) -> bool:
+        return self.measured >= self.goal if self.at_least else self.measured <= self.goal
+
+    def as_row(self) -> dict[str, Any]:
+        bound = "≥" if self.at_least else "≤"
+        return {
+            "name": self.name,
+            "measured": self.measured,
+            "goal": f"{bound} {self.goal:g} {self.unit}".strip(),
+            "met": self.met,
+        }
+
+
+@dataclass(frozen=True)
+class Report:
+    name: str
+    title: str
+    parameters: Mapping[str, Any]
+    rows: Sequence[Mapping[str, Any]]
+    goals: Sequence[Goal] = ()
+    notes: Sequence[str] = ()
+    figures: Mapping[str, Callable[[Axes], None]] = field(default_factory=dict)
+
+    def as_json(self) -> str:
+        return json.dumps(
+            {
+                "name": self.name,
+                "parameters": dict(self.parameters),
+                "rows": [dict(r) for r in self.rows],
+                "goals": [g.as_row() for g in self.goals],
+                "notes": list(self.notes),
+            },
+            default=str,
+            indent=2,
+        )
+
+
+def publish(report: Report, *, as_json: bool = False, out: Path | None = None) -> None:
+    """Print the report on stdout, and write its files where `out` says."""
+    if as_json:
+        sys.stdout.write(report.as_json() + "\n")
+    else:
+        _show(report, Console())
+    if out is not None:
+        write(report, out)
+
+
+def write(report: Report, out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / f"{report.name}.csv").open("w", newline="") as file:
+        columns = _columns(report.rows)
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(report.rows)
+    (out / f"{report.name}.json").write_text(report.as_json() + "\n")
+    for name in report.figures:
+        _draw(report, name, out)
+    (out / f"{report.name}.md").write_text(as_markdown(report))
+
+
+def as_markdown(report: Report) -> str:
+    parameters = ", ".join(f"{k} = {v}" for k, v in report.parameters.items())
+    parts = [f"# {report.title}", f"Parameters: {parameters}.", _markdown_table(report.rows)]
+    if report.goals:
+        parts += ["## Goals", _markdown_table([g.as_row() for g in report.goals])]
+    parts += list(report.notes)
+    parts += [f"![{name}]({report.name}-{name}.svg)" for name in report.figures]
+    return "\n\n".join(parts) + "\n"
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(c for row in rows for c in row))
+
+
+def _markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    columns = _columns(rows)
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(_text(r.get(c, "")) for c in columns) + " |" for r in rows]
+    return "\n".join(lines)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.3g}" if abs(value) < 100 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _show(report: Report, console: Console) -> None:
+    console.print(_rich_table(report.title, report.rows))
+    if report.goals:
+        console.print(_rich_table("goals", [g.as_row() for g in report.goals]))
+    for note in report.notes:
+        console.print(note)
+
+
+def _rich_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(title=title)
+    columns = _columns(rows)
+    for column in columns:
+        numbers = all(isinstance(r.get(column, 0), int | float) for r in rows)
+        table.add_column(column, justify="right" if numbers else "left")
+    for row in rows:
+        table.add_row(*(_text(row.get(c, "")) for c in columns))
+    return table
+
+
+def _draw(report: Report, name: str, out: Path) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
+    report.figures[name](axes)
+    for ending in ("png", "svg"):
+        figure.savefig(
+            out / f"{report.name}-{name}.{ending}",
+            metadata={"Date": None} if ending == "svg" else None,
+        )
+    pyplot.close(figure)
