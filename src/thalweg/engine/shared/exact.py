@@ -43,24 +43,33 @@ def to_pair(lanes: dict[int, np.ndarray], length: int) -> tuple[np.ndarray, np.n
     high, low = np.zeros(length), np.zeros(length)
     if not lanes:
         return high, low
-    first, last = min(lanes), max(lanes)
-    digits: list[tuple[int, np.ndarray]] = []
-    carry = np.zeros(length, dtype=np.int64)
-    for number in range(first, last + 1):
-        total = lanes.get(number, np.zeros(length, dtype=np.int64)) + carry
-        digits.append((number, total & _MASK))
-        carry = total >> LANE_BITS
-    digits.append((last + 1, carry))
+    _, overflow = _digits(lanes, length)
+    sign = np.where(overflow < 0, -1, 1)
+    digits, top = _digits({n: column * sign for n, column in lanes.items()}, length)
     with np.errstate(over="ignore", invalid="ignore"):
-        for number, digit in reversed(digits):
+        for number, digit in reversed([*digits, (max(lanes) + 1, top)]):
             term = np.ldexp(digit.astype(np.float64), LANE_BITS * number)
             total = high + term
             # What the addition rounded away (Knuth's two-sum).
             part = total - high
             low += (high - (total - part)) + (term - part)
             high = total
-        total = high + low
-        return total, low - (total - high)
+        total = np.where(np.isfinite(high), high + low, high)
+        rest = np.where(np.isfinite(total), low - (total - high), 0.0)
+        return total * sign, rest * sign
+
+
+def _digits(
+    lanes: dict[int, np.ndarray], length: int
+) -> tuple[list[tuple[int, np.ndarray]], np.ndarray]:
+    """Lanes with carries propagated: digits of 32 bits, lowest first, and what is above them."""
+    digits = []
+    carry = np.zeros(length, dtype=np.int64)
+    for number in range(min(lanes), max(lanes) + 1):
+        total = lanes.get(number, np.zeros(length, dtype=np.int64)) + carry
+        digits.append((number, total & _MASK))
+        carry = total >> LANE_BITS
+    return digits, carry
 
 
 def quotient(high: np.ndarray, low: np.ndarray, count: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from thalweg.engine.shared.segments import Mapped, Segment
 from thalweg.engine.shared.task import BEGINNING, Task
 
 FAN_IN = 8  # so many segments of about one size are merged into one
-LARGEST_MERGED = 1 << 18  # rows; larger segments stay as they are
+LARGEST_MERGED = 1 << 17  # rows; larger segments are quick enough to search as they are
 PAIRS_AT_ONCE = 1 << 21  # a probe that matches more is done in pieces, to bound memory
 
 
