@@ -33,7 +33,9 @@ def replay(job: Replay, *, out: Path | None = None, to: BinaryIO | None = None) 
             folder = job.data_dir or Path(scratch) / "data"
             status = run_shared(job, sources, output, folder)
         else:
-            recordings = {n: record(source, job.streams[n]) for n, source in sources.items()}
+            recordings = {
+                n: record(source, job.streams[n], Path(scratch)) for n, source in sources.items()
+            }
             status = _run_whole(job, recordings, output, Path(scratch))
         output.finish()
         return status

@@ -15,6 +15,7 @@ from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.executors import Executor, InProcess
 from thalweg.engine.sinks.base import SinkOutlet, open_where_it_was
 from thalweg.engine.sinks.jsonl import JsonLinesSink
+from thalweg.engine.sources.errors import SourceError
 from thalweg.engine.sources.feed import Source, Stopped
 from thalweg.engine.sources.pace import Pace, PacedFeed
 from thalweg.plan.text import plan_text
@@ -96,6 +97,8 @@ def _run(
         except Stopped:
             pass
         except BaseException as error:  # raised again where the replay was called
+            if isinstance(error, SourceError):
+                error.stream = name
             errors.append(error)
             landed.set()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 from typing import Protocol
 
 import polars as pl
@@ -53,6 +54,9 @@ class HasLanding(Protocol):
     @property
     def landing(self) -> Landing: ...
 
+    @property
+    def folder(self) -> Path: ...
+
 
 class Stopped(Exception):
     """The engine wants no more: raised inside a source that waits for room."""
@@ -73,6 +77,11 @@ class Feed:
         self.last_arrival = time.monotonic()  # for IDLE
         self._stop = stop or threading.Event()
         self._largest_backlog = largest_backlog
+
+    @property
+    def folder(self) -> Path:
+        """The source's own, in the data directory."""
+        return self.engine.folder / "sources" / self.stream.name
 
     @property
     def stopped(self) -> bool:

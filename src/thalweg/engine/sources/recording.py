@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 import polars as pl
 
 from thalweg.engine.arrivals import Arrival
 from thalweg.engine.shared.frames import POS, TS, W, names
 from thalweg.engine.shared.ingest import PARTITION_BITS, Receipt, normalise
+from thalweg.engine.sources.errors import SourceError
 from thalweg.engine.sources.feed import Feed, Source
 from thalweg.plan.catalog import StreamDef
 
@@ -17,7 +19,8 @@ from thalweg.plan.catalog import StreamDef
 class Recording:
     """Takes batches as the engine's own landing does, and judges nobody late."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.batches: list[tuple[int, pl.DataFrame]] = []  # partition; `_ts`, `_pos`, `c0`, …
         self.reasons: list[str] = []  # of rows that were rejected
         self._counts: defaultdict[int, int] = defaultdict(int)
@@ -39,7 +42,7 @@ class Recording:
         place = (partition << PARTITION_BITS) + self._counts[partition] + pl.col("_row")
         self.batches.append((partition, typed.rows.with_columns(place.alias(POS)).drop("_row")))
         self._counts[partition] += batch.height
-        self.reasons += typed.rejected["_reason"]
+        self.reasons += typed.rejected["_reason"].to_list()
         return Receipt(typed.rows.height, 0, typed.rejected.height)
 
     def resume_point(self, stream: StreamDef, partition: int = 0) -> bytes | None:
@@ -66,8 +69,12 @@ class Recording:
                 yield Arrival(partition, stamp, position, tuple(rest), op)
 
 
-def record(source: Source, stream: StreamDef) -> Recording:
-    """All of a finite source."""
-    recording = Recording()
-    source.run(Feed(recording, stream))
+def record(source: Source, stream: StreamDef, folder: Path) -> Recording:
+    """All of a finite source; the folder is for what the source needs meanwhile."""
+    recording = Recording(folder)
+    try:
+        source.run(Feed(recording, stream))
+    except SourceError as error:
+        error.stream = stream.name
+        raise
     return recording

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from thalweg.engine.sources import generator, push
 from thalweg.engine.sources.errors import SourceError, suggestion
 from thalweg.engine.sources.feed import Source
+from thalweg.engine.sources.files import open_files
 from thalweg.engine.sources.options import Options
 from thalweg.plan.catalog import StreamDef
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
-SCHEMES = ("generator:", "push:")
+SCHEMES = ("generator:", "push:", "file:")
 ROWS_PER_BATCH = 65_536
 
 
@@ -63,6 +64,8 @@ def _open(
                 )
             Options(stream).done()
             return push.PushSource()
+        case "" | "file:":
+            return open_files(stream, uri, base_dir, spark, live=live, rows_per_batch=rows)
         case scheme:
             raise SourceError(
                 f"{stream.name}: there is no source {scheme}{suggestion(scheme, SCHEMES)}"

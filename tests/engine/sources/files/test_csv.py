@@ -14,7 +14,8 @@ STREAM = stream_of("CREATE STREAM S (a INTEGER, t VARCHAR) TIMESTAMP BY ts")
 
 def landed(tmp_path: Path, text: bytes, stream=STREAM, **options) -> Landed:
     taken = Landed(tmp_path, stream)
-    taken.feed.push(CsvLines(stream, **options).frame(Block("s.csv", 0, text)))
+    lines = CsvLines(stream, **options)
+    taken.feed.push(lines.frame(lines.begin(Block("s.csv", 0, text))))
     return taken
 
 
@@ -78,7 +79,7 @@ def test_a_quote_inside_a_value_is_just_that_wherever_it_stands(tmp_path: Path):
 
 def test_a_file_that_lacks_a_column_is_refused_as_a_whole():
     with pytest.raises(SourceError, match=r"S: s.csv has no column t; its first line has a, ts"):
-        CsvLines(STREAM).frame(Block("s.csv", 0, b"a,ts\n1,2\n"))
+        CsvLines(STREAM).begin(Block("s.csv", 0, b"a,ts\n1,2\n"))
 
 
 def test_a_file_of_one_line_has_no_rows(tmp_path: Path):
@@ -98,9 +99,9 @@ def test_where_blocks_are_cut_does_not_matter(found, cut):
     """Each line is judged by itself, so blocks can't change what is a row."""
     texts = [b"".join(line + b"\n" for line in part) for part in (found[:cut], found[cut:])]
     whole = CsvLines(STREAM, header=False)
-    expected = whole.frame(Block("s.csv", 0, texts[0] + texts[1]))
+    expected = whole.frame(whole.begin(Block("s.csv", 0, texts[0] + texts[1])))
     parts = CsvLines(STREAM, header=False)
-    first = parts.frame(Block("s.csv", 0, texts[0])).rows(named=True)
+    first = parts.frame(parts.begin(Block("s.csv", 0, texts[0]))).rows(named=True)
     second = parts.frame(Block("s.csv", len(found[:cut]), texts[1])).rows(named=True)
     assert [texted(r) for r in first + second] == [texted(r) for r in expected.rows(named=True)]
 

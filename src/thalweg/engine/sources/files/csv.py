@@ -18,8 +18,6 @@ from thalweg.engine.sources.files.text_columns import typed_columns
 from thalweg.engine.sources.rows import columns_of
 from thalweg.plan.catalog import StreamDef
 
-_BOM = b"\xef\xbb\xbf"
-
 
 class CsvLines:
     def __init__(self, stream: StreamDef, *, delimiter: str = ",", header: bool = True) -> None:
@@ -32,8 +30,6 @@ class CsvLines:
         self._places: dict[str, int] = {}  # of the stream's columns in a line
 
     def frame(self, block: Block) -> pl.DataFrame:
-        if block.first == 0:
-            block = self._begin(block)
         assert block.file == self._file, "a file's first block comes first"
         rows = self._rows(block.text) if block.text else self._empty()
         if rows is None:
@@ -42,14 +38,14 @@ class CsvLines:
 
     # --- the columns of a file
 
-    def _begin(self, block: Block) -> Block:
-        """Take note of the file's columns; the block without its header."""
+    def begin(self, block: Block) -> Block:
         self._file = block.file
+        block = block.without_mark()
         if not self._has_header:
             self._width = len(self._types)
             self._places = {name: i for i, name in enumerate(self._types)}
-            return Block(block.file, 0, block.text.removeprefix(_BOM))
-        line = block.text.split(b"\n", 1)[0].removeprefix(_BOM)
+            return block
+        line = block.text.split(b"\n", 1)[0]
         names = self._header(block.file, line)
         self._width = len(names)
         by_lower = {name.strip().lower(): i for i, name in reversed(list(enumerate(names)))}
@@ -60,7 +56,7 @@ class CsvLines:
                     f"its first line has {', '.join(names)}"
                 )
         self._places = {name: by_lower[name.lower()] for name in self._types}
-        return block.without_first_lines(1)
+        return block.without_first_rows(1)
 
     def _header(self, file: str, line: bytes) -> list[str]:
         options = pc.ParseOptions(delimiter=self._delimiter)

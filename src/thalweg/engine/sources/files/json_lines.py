@@ -43,6 +43,9 @@ class JsonLines:
             for name in self._types
         }
 
+    def begin(self, block: Block) -> Block:
+        return block.without_mark()
+
     def frame(self, block: Block) -> pl.DataFrame:
         rows = self._all_plain(block.text.replace(b"\r\n", b"\n"))
         return typed_columns(self._one_by_one(block) if rows is None else rows, self._types)

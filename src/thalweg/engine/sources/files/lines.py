@@ -10,6 +10,8 @@ import polars as pl
 
 from thalweg.engine.shared.ingest import RAW, REFUSED
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -19,13 +21,21 @@ class Block:
     first: int
     text: bytes
 
+    @property
+    def count(self) -> int:
+        return self.text.count(b"\n")
+
     def numbered(self) -> list[tuple[int, bytes]]:
         """(line number from 1, line without its end) of the lines that are not blank."""
         lines = self.text.removesuffix(b"\n").split(b"\n")
         numbered = enumerate((line.removesuffix(b"\r") for line in lines), self.first + 1)
         return [(number, line) for number, line in numbered if line.strip()]
 
-    def without_first_lines(self, count: int) -> Block:
+    def without_mark(self) -> Block:
+        """A byte order mark that some systems put at a file's beginning is not part of it."""
+        return Block(self.file, self.first, self.text.removeprefix(_BYTE_ORDER_MARK))
+
+    def without_first_rows(self, count: int) -> Block:
         if count <= 0:
             return self
         rest = self.text.split(b"\n", count)
@@ -33,7 +43,10 @@ class Block:
 
 
 class LineFormat(Protocol):
-    """How lines become rows. One file at a time: its first block comes first."""
+    """How lines become rows. One file at a time, from its first block on."""
+
+    def begin(self, block: Block) -> Block:
+        """A new file: what its head says is noted; the block without it."""
 
     def frame(self, block: Block) -> pl.DataFrame:
         """The block's rows, in order; what is no row is refused in place."""

@@ -1,0 +1,5 @@
+"""Files as a source: CSV, JSON lines, Parquet; one, several, or a folder that grows."""
+
+from thalweg.engine.sources.files.opening import open_files
+
+__all__ = ["open_files"]
