@@ -7,6 +7,7 @@ moves. What a task learns and writes is returned as a `TaskReport`; the driver c
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,17 +120,11 @@ class Task:
         self.folder = Path(spec.folder)
         self.low = HASH_SPACE * number // spec.tasks
         self.high = HASH_SPACE * (number + 1) // spec.tasks - 1
-        self.writer = BundleWriter(
-            self.folder / "segments",
-            f"{spec.tick:010d}-{level}-{number}.arrow",
-            durable=spec.durable,
-        )
+        # A task that is tried again writes files of its own: the first try's may still be mapped.
+        bundle = f"{spec.tick:010d}-{level}-{number}-{uuid.uuid4().hex[:8]}.arrow"
+        self.writer = BundleWriter(self.folder / "segments", bundle, durable=spec.durable)
         # Results live as long as somebody may read them, state as long as it is needed.
-        self.results = BundleWriter(
-            self.folder / "results",
-            f"{spec.tick:010d}-{level}-{number}.arrow",
-            durable=spec.durable,
-        )
+        self.results = BundleWriter(self.folder / "results", bundle, durable=spec.durable)
         self.report = TaskReport([], [], [], {})
         self.inbox: dict[str, list[pl.DataFrame]] = {}
         self.outbox: dict[str, tuple[tuple[Expr, ...] | None, pl.DataFrame]] = {}
