@@ -224,3 +224,19 @@ def test_results_of_the_last_ticks_can_be_read_again(running: Running):
     assert again == running.outlet.changes["everything"]
     (last,) = running.engine.emissions_after("everything", tick=4)
     assert [(c.ts, c.op, *c.row) for c in changes(last.rows)] == [(4, "+", 4), (4, "-", 3)][::-1]
+
+
+def test_a_quoted_stream_name_may_hold_anything(tmp_path: Path):
+    running = Running(tmp_path / "data")
+    script = compile_script(
+        'CREATE STREAM "../odd/ name" (a INTEGER) TIMESTAMP BY ts BIGINT;'
+        'CREATE QUERY q AS SELECT a FROM "../odd/ name" [Now];'
+    )
+    (stream,) = script.catalog.streams()
+    running.engine.add_stream(stream)
+    running.engine.add_queries(script.queries)
+    running.engine.push(stream.name, pl.DataFrame({"ts": ["1", "2", "0"], "a": ["1", "x", "3"]}))
+    running.engine.finish(stream.name)
+    running.engine.run_to_end()
+    assert running.said("q") == [(1, "+", 1), (2, "-", 1)]
+    assert {p.name for p in tmp_path.iterdir()} == {"data"}

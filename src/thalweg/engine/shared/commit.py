@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from thalweg.engine.shared.cut import Cut
 from thalweg.engine.shared.frames import FOREVER, POS, TS, W
-from thalweg.engine.shared.ingest import append_lines
+from thalweg.engine.shared.ingest import append_lines, rejects_file
 from thalweg.engine.shared.runner import REJECTED
 from thalweg.engine.shared.segments import Segment
 from thalweg.engine.shared.store import Store
@@ -163,5 +163,5 @@ def _set_rejects_aside(engine: SharedEngine, reports: Iterable[TaskReport]) -> N
                 )
                 for row in rows.drop(TS, POS, W).iter_rows()
             ]
-            append_lines(engine.store, f"rejects/{stream}.jsonl", lines)
+            append_lines(engine.store, rejects_file(stream), lines)
             engine.store.count(f"rejected/{stream}", len(lines))

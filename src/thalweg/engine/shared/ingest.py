@@ -11,6 +11,7 @@ import json
 import os
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 
@@ -273,7 +274,7 @@ class Landing:
     ) -> None:
         file = None
         if rows is not None and rows.height:
-            file = f"landed/{stream.name}-{partition}-{position}.arrow"
+            file = f"landed/{file_name(stream.name)}-{partition}-{position}.arrow"
             write_frame(self.store.folder / file, rows, durable=self.durable)
         with self.store.transaction() as db:
             db.execute(
@@ -296,10 +297,10 @@ class Landing:
         self.store.count(f"rejected/{stream.name}", bad.height)
         if late.height:
             lines = [_line(batch, row, None) for row in late["_row"]]
-            append_lines(self.store, f"late/{stream.name}.jsonl", lines)
+            append_lines(self.store, late_file(stream.name), lines)
         if bad.height:
             lines = [_line(batch, row, reason) for row, reason in bad.iter_rows()]
-            append_lines(self.store, f"rejects/{stream.name}.jsonl", lines)
+            append_lines(self.store, rejects_file(stream.name), lines)
 
 
 def _line(batch: pl.DataFrame, row: int, reason: str | None) -> str:
@@ -310,6 +311,19 @@ def _line(batch: pl.DataFrame, row: int, reason: str | None) -> str:
     if reason is not None:
         entry["reason"] = reason
     return json.dumps(entry, default=str)
+
+
+def file_name(stream: str) -> str:
+    """A stream's name as part of a file's: a quoted name may hold anything, also a slash."""
+    return quote(stream, safe=" ")
+
+
+def late_file(stream: str) -> str:
+    return f"late/{file_name(stream)}.jsonl"
+
+
+def rejects_file(stream: str) -> str:
+    return f"rejects/{file_name(stream)}.jsonl"
 
 
 def append_lines(store: Store, file: str, lines: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.ingest import late_file, rejects_file
 
 
 def purge_stream(engine: SharedEngine, name: str) -> None:
@@ -18,7 +19,7 @@ def purge_stream(engine: SharedEngine, name: str) -> None:
         db.execute("DELETE FROM progress WHERE substr(name, 1, ?) = ?", (len(sources), sources))
         for kind in ("late", "rejected"):
             db.execute("DELETE FROM counters WHERE name = ?", (f"{kind}/{name}",))
-        for file in (f"late/{name}.jsonl", f"rejects/{name}.jsonl"):
+        for file in (late_file(name), rejects_file(name)):
             db.execute("DELETE FROM progress WHERE name = ?", (file,))
     for key in stored:
         del engine._segments[key]
