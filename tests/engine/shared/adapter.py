@@ -21,6 +21,17 @@ from thalweg.engine.shared.results import Emission, NoOutlet
 from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
 
 
+class Collect(NoOutlet):
+    """An outlet that keeps what each query said."""
+
+    def __init__(self) -> None:
+        self.results: dict[str, list[Change]] = {}
+
+    def deliver(self, emissions: Sequence[Emission]) -> None:
+        for emission in emissions:
+            self.results.setdefault(emission.query, []).extend(changes(emission.rows))
+
+
 def shared_engine(
     catalog: Catalog,
     queries: Sequence[QueryDef],
@@ -31,18 +42,12 @@ def shared_engine(
     executor: Executor | None = None,
 ) -> dict[str, list[Change]]:
     """Run queries over recorded arrivals, so many of each stream to a tick."""
-    results: dict[str, list[Change]] = {q.name: [] for q in queries}
-
-    class Collect(NoOutlet):
-        def deliver(self, emissions: Sequence[Emission]) -> None:
-            for emission in emissions:
-                results[emission.query] += changes(emission.rows)
-
+    outlet = Collect()
     with tempfile.TemporaryDirectory() as folder:
         engine = SharedEngine(
             Path(folder),
             executor or InProcess(),
-            outlet=Collect(),
+            outlet=outlet,
             durable=False,
             rows_for_more_tasks=0,
         )
@@ -52,7 +57,7 @@ def shared_engine(
         _begin_as(engine, options)
         feed(engine, catalog, inputs, tuples_per_tick)
         engine.close()
-    return results
+    return {q.name: outlet.results.get(q.name, []) for q in queries}
 
 
 def _begin_as(engine: SharedEngine, options: Options) -> None:
