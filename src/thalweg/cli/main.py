@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from thalweg.cli.bench import bench
+from thalweg.cli.demo import demo
 from thalweg.cli.dev import dev
 from thalweg.cli.doctor import doctor
 from thalweg.cli.explain import explain
@@ -24,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 
-for command in (bench, replay, dev, submit, ps, results, explain, streams, stop, doctor):
+for command in (demo, bench, replay, dev, submit, ps, results, explain, streams, stop, doctor):
     app.command()(command)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from thalweg.engine.shared.executors import Executor, InProcess
 from thalweg.engine.site.scripts import Compiler
@@ -13,6 +16,7 @@ from thalweg.engine.sources.feed import Source
 from thalweg.plan.catalog import StreamDef
 
 IN_PROCESS = "in-process"  # a master that is none: ticks run in this process, without Spark
+_LONGEST_WARM_UP_S = 30.0
 
 
 def open_site(
@@ -31,19 +35,41 @@ def open_site(
     from thalweg.engine.shared.executors import OnSpark
 
     spark = spark_session(master, **(spark_settings or {}))
+
+    def stop() -> None:
+        warming.join(_LONGEST_WARM_UP_S)
+        spark.stop()
+
     try:
         executor: Executor = OnSpark(spark.sparkContext)
+        warming = _warm_up(spark, executor.tasks)
         return Site(
             folder,
             compiler,
             executor,
             open_source=_opener(spark),
             settings=settings,
-            on_close=spark.stop,
+            on_close=stop,
         )
     except BaseException:
         spark.stop()
         raise
+
+
+def _warm_up(spark: Any, workers: int) -> threading.Thread:
+    """Have Spark's workers start and import what they need while nobody waits for them yet."""
+
+    def run() -> None:
+        with suppress(Exception):  # a tick will tell, if it is worth telling
+            spark.sparkContext.parallelize(range(workers), workers).foreachPartition(_import)
+
+    thread = threading.Thread(target=run, name="warm-up", daemon=True)
+    thread.start()
+    return thread
+
+
+def _import(_: Iterator[int]) -> None:
+    import thalweg.engine.shared.runner  # noqa: F401
 
 
 def _opener(spark: object) -> Callable[[StreamDef, Path], Source]:

@@ -1,0 +1,186 @@
+"""The commands that talk to a service: what they print, where, and how they end."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.api.conftest import LiveService
+from tests.cli.conftest import Run
+from typer.testing import CliRunner
+
+from thalweg.cli.main import app
+
+S = "CREATE STREAM S (a INTEGER, b VARCHAR) TIMESTAMP BY ts;"
+_HEADING = ["NAME", "STATE", "KIND", "ROWS", "COST", "FINAL", "UP", "TO", "STREAMS", "ERROR"]
+
+
+@pytest.fixture
+def standing(service: LiveService, run: Run) -> Run:
+    """A stream, a query and some of its rows."""
+    run("submit", "-e", S + "CREATE QUERY q AS SELECT a, b FROM S [Range 2]")
+    rows = [{"ts": 1, "a": 1, "b": "x"}, {"ts": 2, "a": 2}, {"ts": 9, "a": "?"}, {"ts": 9, "a": 3}]
+    service.http.post("/streams/S/tuples", json=rows)
+    service.site.settle()
+    return run
+
+
+# --- submit
+
+
+def test_names_go_to_stdout_and_progress_to_stderr(run: Run) -> None:
+    done = run("submit", "-e", S + "SELECT a FROM S; SELECT b FROM S")
+    assert done.exit_code == 0
+    assert done.stdout == "q1\nq2\n"
+    assert done.stderr == "✓ <-e>: 2 queries, 1 streams and views\n"
+
+
+def test_files_folders_and_stdin_are_taken_and_mistakes_listed_at_the_end(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "s.cql").write_text(S)
+    folder = tmp_path / "queries"
+    folder.mkdir()
+    (folder / "a.cql").write_text("CREATE QUERY first AS SELECT a FROM S")
+    (folder / "b.cql").write_text("CREATE QUERY broken AS\nSELECT c FROM S")
+    (folder / "c.cql").write_text("CREATE QUERY third AS SELECT b FROM S")
+    (folder / "notes.txt").write_text("no CQL")
+    done = run(
+        "submit",
+        str(tmp_path / "s.cql"),
+        str(folder),
+        "-",
+        input="CREATE QUERY last AS SELECT a FROM S",
+    )
+    assert done.exit_code == 2
+    assert done.stdout == "first\nthird\nlast\n"
+    lines = done.stderr.splitlines()
+    assert f'{folder / "b.cql"}:2:8: error: there is no column "c" in S' in lines[-4]
+    assert lines[-3:-1] == ["  SELECT c FROM S", "         ^"]
+    assert lines[-1] == "1 of 5 not submitted"
+
+
+def test_paths_in_a_file_start_at_the_file(service: LiveService, run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "recorded"
+    folder.mkdir()
+    (folder / "r.csv").write_text("ts,a\n1,5\n2,6\n")
+    (folder / "r.cql").write_text(
+        "CREATE STREAM R (a INTEGER) TIMESTAMP BY ts FROM 'r.csv'; SELECT a FROM R"
+    )
+    assert run("submit", str(folder / "r.cql")).exit_code == 0
+    assert service.site.book.folder_of("R") == str(folder)
+
+
+@pytest.mark.parametrize("arguments", [["submit"], ["submit", "nothing.cql"]])
+def test_nothing_to_submit_is_bad_input(run: Run, arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert done.stdout == ""
+
+
+def test_submit_as_json_says_what_was_done(run: Run) -> None:
+    done = run("submit", "--json", "-e", S, "-e", "SELECT nothing FROM S")
+    assert done.exit_code == 2
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert (first["name"], first["created"]) == ("<-e 1>", ["S"])
+    assert "there is no column" in second["error"]
+
+
+# --- ps, streams, explain, stop
+
+
+def test_ps_lists_queries(standing: Run) -> None:
+    done = standing("ps")
+    heading, row = done.stdout.splitlines()
+    assert heading.split() == _HEADING
+    assert row.split()[:4] == ["q", "running", "relation", "4"]
+    (query,) = json.loads(standing("ps", "--json").stdout)
+    assert query["columns"] == [["a", "INTEGER"], ["b", "VARCHAR"]]
+
+
+def test_streams_lists_streams(standing: Run) -> None:
+    row = standing("streams").stdout.splitlines()[1]
+    assert row.split() == ["S", "flowing", "4", "0", "0", "1", "9", "push"]
+    (stream,) = json.loads(standing("streams", "--json").stdout)
+    assert stream["rejected"] == 1
+
+
+def test_empty_lists_say_so_on_stderr(run: Run) -> None:
+    for command in ("ps", "streams"):
+        done = run(command)
+        assert done.exit_code == 0
+        assert done.stdout == ""
+        assert done.stderr.startswith(f"no {'queries' if command == 'ps' else 'streams'}")
+
+
+def test_explain_takes_a_name_a_file_or_a_text(standing: Run, tmp_path: Path) -> None:
+    assert standing("explain", "q").stdout.startswith("Project a, b\n")
+    (tmp_path / "x.cql").write_text("SELECT COUNT(*) AS n FROM S")
+    assert "Aggregate COUNT(*)" in standing("explain", str(tmp_path / "x.cql")).stdout
+    physical = standing("explain", "-e", "SELECT a FROM S [Rows 3]", "--form", "physical")
+    assert "Window [Rows 3]" in physical.stdout
+    found = json.loads(standing("explain", "q", "--form", "spark", "--json").stdout)
+    assert found["form"] == "spark"
+    assert standing("explain").exit_code == 2
+    assert standing("explain", "nothing").exit_code == 2
+
+
+def test_stop_stops_what_it_can(standing: Run) -> None:
+    done = standing("stop", "nothing", "q")
+    assert done.exit_code == 2
+    assert "✓ q stopped" in done.stderr
+    assert "there is no query nothing" in done.stderr
+    assert standing("ps", "--json").stdout == "[]\n"
+
+
+# --- results
+
+
+def test_results_are_lines(standing: Run) -> None:
+    assert standing("results", "q").stdout.splitlines() == [
+        "1  +  a=1  b=x",
+        "2  +  a=2  b=NULL",
+        "4  -  a=1  b=x",
+        "5  -  a=2  b=NULL",
+    ]
+
+
+def test_results_as_json_have_ids_to_go_on_from(standing: Run) -> None:
+    lines = [json.loads(line) for line in standing("results", "q", "--json").stdout.splitlines()]
+    assert [line["row"]["a"] for line in lines] == [1, 2, 1, 2]
+    rest = standing("results", "q", "--json", "--after", lines[1]["id"]).stdout.splitlines()
+    assert [json.loads(line) for line in rest] == lines[2:]
+    assert standing("results", "q", "--after", "nonsense").exit_code == 2
+
+
+def test_a_resume_file_keeps_the_place(service: LiveService, standing: Run, tmp_path: Path) -> None:
+    place = str(tmp_path / "place")
+    first = standing("results", "q", "--resume", place, "--limit", "3")
+    assert len(first.stdout.splitlines()) == 3
+    assert standing("results", "q", "--resume", place).stdout.splitlines() == ["5  -  a=2  b=NULL"]
+    done = standing("results", "q", "--resume", place)
+    assert (done.stdout, done.stderr) == ("", "no rows since then\n")
+    service.http.post("/streams/S/finish")
+    service.site.settle()
+    assert len(standing("results", "q", "--resume", place).stdout.splitlines()) == 2
+
+
+def test_following_ends_with_the_query(service: LiveService, standing: Run) -> None:
+    service.http.post("/streams/S/finish")
+    done = standing("results", "q", "--follow", "--json")
+    assert done.exit_code == 0
+    assert len(done.stdout.splitlines()) == 6
+    assert "q finished" in done.stderr
+
+
+# --- no service
+
+
+def test_a_service_that_is_not_there_is_told_from_other_failures() -> None:
+    for arguments in (["ps"], ["streams"], ["stop", "q"], ["submit", "-e", "x"], ["results", "q"]):
+        done = CliRunner().invoke(app, [*arguments, "--url", "http://127.0.0.1:9"])
+        assert done.exit_code == 3
+        assert "thalweg dev" in done.stderr
+    done = CliRunner().invoke(
+        app, ["results", "q", "-f", "--give-up-s", "0", "--url", "http://127.0.0.1:9"]
+    )
+    assert done.exit_code == 3

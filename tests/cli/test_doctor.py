@@ -1,0 +1,51 @@
+import json
+import socket
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from thalweg.cli.main import app
+
+
+def findings(*arguments: str) -> tuple[int, dict[str, dict]]:
+    done = CliRunner().invoke(app, ["doctor", "--json", *arguments])
+    return done.exit_code, {f["what"]: f for f in json.loads(done.stdout)}
+
+
+def test_a_line_for_each_thing(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["doctor", "--data-dir", str(tmp_path), "--port", "0"])
+    assert done.exit_code == 0
+    assert [line.split()[1] for line in done.stdout.splitlines()] == [
+        "Python",
+        "Java",
+        "packages",
+        "memory",
+        "data",
+        "port",
+    ]
+
+
+def test_a_port_that_is_taken_is_a_warning(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        code, found = findings("--data-dir", str(tmp_path), "--port", port)
+    assert code == 0
+    assert found["port"]["verdict"] == "warning"
+    assert "--port" in found["port"]["advice"]
+
+
+def test_a_folder_that_can_not_be_written_fails(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    code, found = findings("--data-dir", str(tmp_path / "file"), "--port", "0")
+    assert code == 1
+    assert found["data dir"]["verdict"] == "failed"
+
+
+def test_no_java_fails_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    code, found = findings("--data-dir", str(tmp_path), "--port", "0")
+    assert code == 1
+    assert "JAVA_HOME" in found["Java"]["advice"]
