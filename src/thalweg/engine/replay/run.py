@@ -76,5 +76,8 @@ def _native(
             native.check(query.plan)
         except native.Unsupported as error:
             raise ReplayError(f"query {query.name}: {error}") from None
-    settings = native.Settings(rows_per_file=job.tick_rows)
+    settings = native.Settings(
+        rows_per_file=job.tick_rows,
+        partitions=int(job.spark.conf.get("spark.sql.shuffle.partitions") or 1),
+    )
     return native.run(job.spark, job.plans, inputs, scratch / "native", settings)
