@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,7 +39,11 @@ def blaming(file: Path, text: str, script: Script) -> Iterator[None]:
         raise typer.Exit(BAD_INPUT) from None
     except (ReplayError, IngestError, StoreError, SinkError, PlanError) as error:
         raise CommandFailed(str(error), BAD_INPUT) from None
-    except (CommandFailed, typer.Exit, BrokenPipeError):
+    except (CommandFailed, typer.Exit):
+        raise
+    except BrokenPipeError:
+        # What is still buffered has nowhere to go; Python would complain about it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise
     except Exception as error:
         raise CommandFailed(

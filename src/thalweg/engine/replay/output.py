@@ -10,7 +10,7 @@ from urllib.parse import quote
 import polars as pl
 
 from thalweg.engine.changelog import Change
-from thalweg.engine.shared.frames import FOREVER, TS, data_schema
+from thalweg.engine.shared.frames import TS, data_schema
 from thalweg.engine.shared.kernels.output import OP
 from thalweg.engine.shared.results import Emission
 from thalweg.engine.sinks.jsonl import JsonLinesSink
@@ -46,8 +46,7 @@ class Output:
         sink.write(_emission(query, changes))
         sink.close()
 
-    def finish(self) -> None:
-        self.print_below(FOREVER)
+    def close(self) -> None:
         if self._merged is not None:
             self._merged.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,6 +14,7 @@ from thalweg.engine.changelog import Change
 from thalweg.engine.replay.job import Rejected, Replay, ReplayError, Status
 from thalweg.engine.replay.output import Output
 from thalweg.engine.replay.shared import run_shared
+from thalweg.engine.shared.frames import FOREVER
 from thalweg.engine.sources import open_source
 from thalweg.engine.sources.recording import Recording, record
 
@@ -25,20 +27,21 @@ def replay(job: Replay, *, out: Path | None = None, to: BinaryIO | None = None) 
     with tempfile.TemporaryDirectory(prefix="thalweg-replay-") as scratch:
         kept = out or (job.data_dir / "printed" if job.data_dir else None)
         output = Output(kept or Path(scratch) / "printed", job.queries, to)
-        sources = {
-            name: open_source(s, job.spark, job.base_dir, live=False, rows_per_batch=job.tick_rows)
-            for name, s in job.streams.items()
-        }
-        if job.engine == "shared":
-            folder = job.data_dir or Path(scratch) / "data"
-            status = run_shared(job, sources, output, folder)
-        else:
-            recordings = {
-                n: record(source, job.streams[n], Path(scratch)) for n, source in sources.items()
-            }
-            status = _run_whole(job, recordings, output, Path(scratch))
-        output.finish()
+        with closing(output):
+            status = _run(job, output, Path(scratch))
+            output.print_below(FOREVER)
         return status
+
+
+def _run(job: Replay, output: Output, scratch: Path) -> Status:
+    sources = {
+        name: open_source(s, job.spark, job.base_dir, live=False, rows_per_batch=job.tick_rows)
+        for name, s in job.streams.items()
+    }
+    if job.engine == "shared":
+        return run_shared(job, sources, output, job.data_dir or scratch / "data")
+    recordings = {n: record(source, job.streams[n], scratch) for n, source in sources.items()}
+    return _run_whole(job, recordings, output, scratch)
 
 
 def _run_whole(
