@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from thalweg.cql import CqlError
 from thalweg.cql.errors import Diagnostic
 from thalweg.engine.shared.ingest import IngestError
+from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.site import Busy, Forgotten, SiteError, Unknown, WrongUse
 from thalweg.engine.sources.errors import SourceError
 
@@ -25,7 +26,8 @@ _STATUS: tuple[tuple[type[Exception], int, str], ...] = (  # the first that fits
     (Forgotten, 410, "no longer kept"),
     (SiteError, 503, "not possible now"),
     (IngestError, 422, "the batch can't be taken"),
-    (SourceError, 422, "the rows can't be taken"),
+    (SourceError, 422, "the source can't be used"),
+    (SinkError, 422, "the sink can't be used"),
 )
 
 

@@ -53,6 +53,11 @@ class Query:
 
         return call_for_rows(self._site, self.name, call)
 
+    def write_to(self, target: str) -> str:
+        """Write rows to `jsonl:FILE` or `parquet:FOLDER` from now on, exactly once and after every
+        restart; gives the sink's name."""
+        return self._site.write_to(self.name, target)
+
     def explain(self, form: str = "logical") -> str:
         """How it is computed: `logical`, `physical` or `spark`."""
         return self._site.explain(self.name, form).text

@@ -7,6 +7,8 @@ from tests.engine.site.conftest import OpenSite, rows, said
 
 from thalweg.cql import CqlError
 from thalweg.engine.site import Position, Site, SiteError, Unknown, WrongUse
+from thalweg.engine.sources.errors import SourceError
+from thalweg.engine.sources.feed import Feed
 
 S = "CREATE STREAM S (a INTEGER) TIMESTAMP BY ts;"
 
@@ -159,14 +161,40 @@ def test_a_source_feeds_its_stream_to_the_end(site: Site) -> None:
     assert site.queries()[0].state == "finished"
 
 
-def test_a_source_that_fails_is_seen(site: Site) -> None:
-    site.execute("CREATE STREAM B (x BIGINT) TIMESTAMP BY timestamp FROM 'generator:auctions/Bid'")
-    deadline = time.monotonic() + 5
-    while site.streams()[0].error is None and time.monotonic() < deadline:
-        time.sleep(0.01)
+def test_a_source_that_can_not_be_opened_is_refused_with_the_whole_script(site: Site) -> None:
+    with pytest.raises(SourceError, match="has no column x"):
+        site.execute(
+            S + "CREATE STREAM B (x BIGINT) TIMESTAMP BY timestamp FROM 'generator:auctions/Bid'"
+        )
+    with pytest.raises(SourceError, match="there is no option"):
+        site.execute(
+            "CREATE STREAM B (itemID BIGINT) TIMESTAMP BY timestamp FROM 'generator:auctions/Bid' "
+            "OPTIONS (sped '2')"
+        )
+    assert site.streams() == []
+
+
+def test_a_source_that_fails_is_seen_and_opened_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Flaky:
+        left = 2
+
+        def run(self, feed: Feed) -> None:
+            if self.left:
+                self.left -= 1
+                raise ConnectionError("gone for a moment")
+            feed.push(rows((1, 1), (2, 2)))
+            feed.finish()
+
+    monkeypatch.setattr("thalweg.engine.site.feeds._SOURCE_RETRIES_S", (0.3,))
+    site.execute(S + "CREATE QUERY q AS SELECT a FROM S")
+    site.feed("S", Flaky())
+    time.sleep(0.1)
     (status,) = site.streams()
-    assert status.state == "failing"
-    assert "has no column x" in (status.error or "")
+    assert (status.state, status.error) == ("failing", "ConnectionError: gone for a moment")
+    assert len([c for p in site.results("q", follow=True, timeout_s=10) for c in p.changes()]) == 2
+    assert site.streams()[0].error is None
 
 
 # --- reading

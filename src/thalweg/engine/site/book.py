@@ -16,7 +16,7 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS parked ("
     "name TEXT PRIMARY KEY, tick INTEGER NOT NULL, error TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS sinks ("
-    "query TEXT NOT NULL, name TEXT NOT NULL, target TEXT NOT NULL, error TEXT, "
+    "query TEXT NOT NULL, name TEXT NOT NULL, target TEXT NOT NULL, folder TEXT, error TEXT, "
     "PRIMARY KEY (query, name))",
 )
 
@@ -80,14 +80,14 @@ class Book:
 
     # --- sinks
 
-    def add_sink(self, query: str, name: str, target: str) -> None:
+    def add_sink(self, query: str, name: str, target: str, folder: str) -> None:
         with self.store.transaction() as db:
-            db.execute("INSERT INTO sinks VALUES (?, ?, ?, NULL)", (query, name, target))
+            db.execute("INSERT INTO sinks VALUES (?, ?, ?, ?, NULL)", (query, name, target, folder))
 
     def fail_sink(self, query: str, name: str, error: str) -> None:
         with self.store.transaction() as db:
             db.execute(
-                "INSERT INTO sinks VALUES (?, ?, ?, ?) "
+                "INSERT INTO sinks VALUES (?, ?, ?, NULL, ?) "
                 "ON CONFLICT (query, name) DO UPDATE SET error = excluded.error",
                 (query, name, "a callback", error),
             )
@@ -100,6 +100,11 @@ class Book:
         """(query, name, target, error if it was given up)"""
         rows = self.store.all("SELECT query, name, target, error FROM sinks ORDER BY query, name")
         return [(q, n, t, e) for q, n, t, e in rows]
+
+    def working_sinks(self) -> list[tuple[str, str, str, str]]:
+        """(query, name, target, folder) of those to be opened at a start"""
+        sql = "SELECT query, name, target, folder FROM sinks WHERE error IS NULL"
+        return [(q, n, t, f) for q, n, t, f in self.store.all(sql)]
 
 
 def kind_of(definition: Definition) -> str:

@@ -11,6 +11,7 @@ from thalweg.engine.site.dropping import purge_stream, reread_segments
 from thalweg.engine.site.feeds import Feeds
 from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.scripts import Compiler, Script
+from thalweg.engine.site.targets import open_target
 from thalweg.engine.site.turns import Turns
 from thalweg.engine.sources.feed import Source
 from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef
@@ -46,19 +47,25 @@ class Registry:
         parked = self._book.parked()
         self._register([d for d in script.catalog.definitions.values() if d.name not in parked])
         self.catalog = script.catalog
+        for query, name, target, folder in self._book.working_sinks():
+            if query not in parked:
+                self._outlet.attach(query, name, open_target(target, Path(folder)))
         self._begin_feeds(script.catalog.streams())
 
     def execute(self, text: str, name: str, folder: Path | None) -> Script:
         """Compile, write down in one transaction, apply. Any failure leaves all as it was."""
         with self._turns.between_ticks():
             script = self._compiler(text, self.catalog, name=name)
+            created = _standing(script)
+            for definition in created:
+                if isinstance(definition, StreamDef) and not _is_pushed(definition):
+                    self._open_source(definition, folder or self._base_folder)  # raises SourceError
             dropped = [c.definition for c in script.changes if c.dropped]
             # First of all, so that nothing lands behind the purge.
             halted = [d for d in dropped if isinstance(d, StreamDef) and d.name in self._feeds]
             for stream in halted:
                 self._feeds.remove(stream.name)
             before = dict(self._engine.streams), dict(self._engine.queries)
-            created = _standing(script)
             try:
                 with self._engine.store.transaction():
                     self._write(script, text, folder)
@@ -109,10 +116,13 @@ class Registry:
             self._begin_feed(stream)
 
     def _begin_feed(self, stream: StreamDef) -> None:
-        is_pushed = stream.source is None or stream.source.lower().startswith(PUSH)
         folder = Path(self._book.folder_of(stream.name) or self._base_folder)
-        opener = None if is_pushed else lambda: self._open_source(stream, folder)
+        opener = None if _is_pushed(stream) else lambda: self._open_source(stream, folder)
         self._feeds.add(stream, opener)
+
+
+def _is_pushed(stream: StreamDef) -> bool:
+    return stream.source is None or stream.source.lower().startswith(PUSH)
 
 
 def _standing(script: Script) -> list[Definition]:

@@ -8,6 +8,7 @@ for page in site.results("hot"): ...
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -35,6 +36,7 @@ from thalweg.engine.site.scripts import Compiler, Script
 from thalweg.engine.site.settings import SiteSettings
 from thalweg.engine.site.status import Health, QueryStatus, StreamStatus
 from thalweg.engine.site.survey import Survey
+from thalweg.engine.site.targets import open_target
 from thalweg.engine.site.ticker import Ticked, Ticker
 from thalweg.engine.site.turns import Turns
 from thalweg.engine.sources.feed import Source
@@ -262,8 +264,25 @@ class Site:
             self.outlet.attach(found.name, name, sink)
 
     def detach(self, query: str, name: str) -> None:
-        with self.turns.between_ticks():
-            self.outlet.detach(self.query(query).name, name)
+        """Close a sink, for good."""
+        found = self.query(query)
+        with self.turns.between_ticks(), self.engine.store.transaction():
+            self.book.remove_sink(found.name, name)
+            self.outlet.detach(found.name, name)
+
+    def write_to(self, query: str, target: str, folder: Path | None = None) -> str:
+        """Write what the query says from the next tick on to `jsonl:FILE` or `parquet:FOLDER`, and
+        go on with it after every restart; gives the sink's name. Relative paths start at `folder`.
+        """
+        found = self.query(query)
+        base = (folder or self.settings.base_folder).resolve()
+        sink = open_target(target, base)
+        with self.turns.between_ticks(), self.engine.store.transaction():
+            taken = {name for q, name, _, _ in self.book.sinks() if q == found.name}
+            name = next(n for i in itertools.count(1) if (n := f"sink-{i}") not in taken)
+            self.outlet.attach(found.name, name, sink)
+            self.book.add_sink(found.name, name, target, str(base))
+        return name
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call the listener, on any thread, after every tick and every change of the catalog, and

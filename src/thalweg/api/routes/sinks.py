@@ -1,0 +1,31 @@
+"""/queries/{name}/sinks: where a query's rows are written to, beside being kept for readers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Request, Response
+
+from thalweg.api.routes.queries import site_of
+
+router = APIRouter(tags=["queries"])
+
+
+@router.post("/queries/{name}/sinks", status_code=201)
+def add_sink(
+    request: Request,
+    name: str,
+    target: Annotated[str, Body(description="jsonl:FILE or parquet:FOLDER")],
+    folder: Annotated[str | None, Body(description="where a relative path starts")] = None,
+) -> dict[str, str]:
+    """Write the query's rows to a file or folder of the service's machine, exactly once, from the
+    next tick on and after every restart."""
+    made = site_of(request).write_to(name, target, Path(folder) if folder else None)
+    return {"name": made}
+
+
+@router.delete("/queries/{name}/sinks/{sink}", status_code=204)
+def remove_sink(request: Request, name: str, sink: str) -> Response:
+    site_of(request).detach(name, sink)
+    return Response(status_code=204)
