@@ -184,3 +184,38 @@ def test_a_service_that_is_not_there_is_told_from_other_failures() -> None:
         app, ["results", "q", "-f", "--give-up-s", "0", "--url", "http://127.0.0.1:9"]
     )
     assert done.exit_code == 3
+
+
+# --- push
+
+
+def test_json_lines_are_pushed_and_count_once(run: Run, tmp_path: Path) -> None:
+    run("submit", "-e", S + "CREATE QUERY n AS SELECT COUNT(*) AS n FROM S")
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(f'{{"ts": {i}, "a": {i}}}\n' for i in range(25)) + '{"ts": "?"}\n')
+    for accepted in (25, 0):
+        done = run("push", "S", str(file), "--batch-id", "monday", "--batch-rows", "10", "--json")
+        assert done.exit_code == 0
+        assert json.loads(done.stdout)["accepted"] == accepted
+    assert run("push", "S", "--finish", input='{"ts": 99}\n').stderr == (
+        "1 accepted, 0 late, 0 rejected\n"
+    )
+    assert run("results", "n", "-f").stdout.splitlines()[-1] == "99  +  n=26"
+
+
+def test_a_push_waits_while_the_engine_is_behind(
+    service: LiveService, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("submit", "-e", S)
+    monkeypatch.setattr("thalweg.api.routes.streams.PATIENCE_S", 0.01)
+    backlog = iter([10**9] * 5)
+    monkeypatch.setattr(service.site.engine.landing, "backlog", lambda: next(backlog, 0))
+    done = run("push", "S", "--json", input='{"ts": 1, "a": 1}\n')
+    assert json.loads(done.stdout)["accepted"] == 1
+
+
+def test_what_can_not_be_pushed_is_bad_input(run: Run) -> None:
+    run("submit", "-e", S)
+    assert run("push", "S", "nothing.jsonl").exit_code == 2
+    assert run("push", "T", input="{}\n").exit_code == 2
+    assert run("push", "S", input="no json\n").exit_code == 2

@@ -39,10 +39,16 @@ class Service:
         )
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        return self.checked(self.try_request(method, path, **options))
+
+    def try_request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """Whatever the service answers; only Unreachable is raised."""
         try:
-            answer = self._client.request(method, path, **options)
+            return self._client.request(method, path, **options)
         except (httpx.TransportError, httpx.InvalidURL) as error:
             raise Unreachable(self.url, str(error) or type(error).__name__) from None
+
+    def checked(self, answer: httpx.Response) -> httpx.Response:
         check(answer)
         return answer
 

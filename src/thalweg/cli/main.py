@@ -11,6 +11,7 @@ from thalweg.cli.dev import dev
 from thalweg.cli.doctor import doctor
 from thalweg.cli.explain import explain
 from thalweg.cli.ps import ps
+from thalweg.cli.push import push
 from thalweg.cli.replay import replay
 from thalweg.cli.results import results
 from thalweg.cli.stop import stop
@@ -25,7 +26,22 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 
-for command in (demo, bench, replay, dev, submit, ps, results, explain, streams, stop, doctor):
+COMMANDS = (
+    demo,
+    dev,
+    submit,
+    push,
+    ps,
+    results,
+    explain,
+    streams,
+    stop,
+    replay,
+    bench,
+    doctor,
+)
+
+for command in COMMANDS:
     app.command()(command)
 
 
