@@ -47,7 +47,7 @@ def rescaled(value: Decimal, scale: int) -> Decimal | None:
         rounded = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _CONTEXT)
     except InvalidOperation:
         return None
-    return rounded if abs(rounded.as_tuple().digits.__len__()) <= 38 else None
+    return rounded if len(rounded.as_tuple().digits) <= 38 else None
 
 
 def rounded(value: Decimal, places: int) -> Decimal:

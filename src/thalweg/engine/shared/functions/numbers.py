@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal, localcontext
+from typing import Any
 
 import polars as pl
 
@@ -31,14 +34,38 @@ def _arithmetic(expr: Call, args: list[pl.Expr], types: list[SqlType]) -> pl.Exp
         if expr.type.kind is Kind.DOUBLE:
             return _finite(op(a, b))
         if expr.type.kind is Kind.DECIMAL:
-            target = dtype(expr.type)
-            return op(a.cast(target, strict=False), b.cast(target, strict=False)).cast(target)
+            return _decimal(op, expr, a, b)
         return wide(op, a, b)
     if expr.function == "/":
         if expr.type.kind is Kind.DOUBLE:
             return pl.when(b != 0).then(_finite(a / b))
         return truncated_division(a, b)
     return _remainder(a, b, expr.type)
+
+
+def _decimal(op: Callable[..., Any], expr: Call, a: pl.Expr, b: pl.Expr) -> pl.Expr:
+    """DECIMAL arithmetic by columns; value by value where more than 38 digits come up."""
+    target, scale = dtype(expr.type), expr.type.scale
+
+    def compute(columns: Sequence[pl.Series]) -> pl.Series:
+        left, right = columns
+        try:
+            return op(left.cast(target), right.cast(target)).cast(target)
+        except pl.exceptions.PolarsError:
+            height = max(len(left), len(right))
+            pairs = zip(*(c.extend_constant(c[0], height - len(c)) for c in columns), strict=True)
+            return pl.Series([_exactly(op, x, y, scale) for x, y in pairs], dtype=target)
+
+    return pl.map_batches([a, b], compute, return_dtype=target)
+
+
+def _exactly(
+    op: Callable[..., Any], x: Decimal | None, y: Decimal | None, scale: int
+) -> Decimal | None:
+    if x is None or y is None:
+        return None
+    with localcontext(prec=100):
+        return rowwise.rescaled(op(x, y), scale)
 
 
 def _remainder(a: pl.Expr, b: pl.Expr, type_: SqlType) -> pl.Expr:

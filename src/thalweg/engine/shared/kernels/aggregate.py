@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from thalweg.engine.shared import exact, tables
 from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared import tables
 from thalweg.engine.shared.expressions import to_polars
 from thalweg.engine.shared.frames import (
     FOREVER,
@@ -25,6 +25,7 @@ from thalweg.engine.shared.frames import (
     name,
     names,
 )
+from thalweg.engine.shared.kernels import accumulators
 from thalweg.engine.shared.kernels.endings import events
 from thalweg.engine.shared.kernels.extremes import extremes
 from thalweg.engine.shared.kernels.running import FIRST, along_time, appearances, stored_sums
@@ -34,7 +35,6 @@ from thalweg.plan.expr import Expr
 from thalweg.plan.types import Kind
 
 ROWS = "_rows"
-LONG_SUM = pl.Decimal(38, 0)  # sums of integers: more digits than 64 bits have
 
 
 def aggregate(task: Task, flow: Flow, op: ph.Aggregate) -> pl.DataFrame:
@@ -54,6 +54,11 @@ def aggregate(task: Task, flow: Flow, op: ph.Aggregate) -> pl.DataFrame:
 
 def _value(i: int) -> str:
     return f"_v{i}"
+
+
+def _prefix(how: str, i: int) -> str:
+    """Names an argument's accumulators: `p` over all values, `d` over distinct ones."""
+    return f"_{how}{i}"
 
 
 class _Grouping:
@@ -102,19 +107,10 @@ class _Grouping:
         table = self.task.state_table(self.flow, self.op, f"values-{i}")
         seen = appearances(self.task, table, values, [*self.keys, _value(i)])
         frame = seen.select(*self.keys, T, *self._added(i, "d"), _value(i), W)
-        return self._with_lanes(frame, "d").drop(W, _value(i), strict=False)
+        return self._with_lanes(frame, "d").drop(W)
 
     def _added(self, i: int, how: str) -> list[pl.Expr]:
-        value, weight = pl.col(_value(i)), pl.col(W)
-        present = pl.when(value.is_not_null()).then(weight).otherwise(0).alias(f"_{how}n{i}")
-        type_ = self.args[i].type
-        if type_.is_integer:
-            wide = (value.cast(pl.Int128) * weight.cast(pl.Int128)).cast(LONG_SUM)
-            return [present, wide.fill_null(0).alias(f"_{how}s{i}")]
-        if type_.kind is Kind.DECIMAL:
-            scaled = (value * weight.cast(dtype(type_))).cast(dtype(type_))
-            return [present, scaled.fill_null(0).alias(f"_{how}s{i}")]
-        return [present]
+        return accumulators.added(self.args[i].type, pl.col(_value(i)), pl.col(W), _prefix(how, i))
 
     def _doubles_needed(self, distinct: bool) -> list[str]:
         return [
@@ -124,18 +120,11 @@ class _Grouping:
         ]
 
     def _with_lanes(self, frame: pl.DataFrame, how: str) -> pl.DataFrame:
-        """DOUBLE values as lane columns `_<how>l<argument>:<lane>`."""
-        weights = frame[W].to_numpy()
-        for i in range(len(self.args)):
-            if self.args[i].type.kind is not Kind.DOUBLE or _value(i) not in frame.columns:
-                continue
-            values = frame[_value(i)].fill_null(0.0).to_numpy()
-            lanes = exact.lanes_of(values, weights)
-            added = [pl.Series(f"_{how}l{i}:{n}", column) for n, column in lanes.items()]
-            frame = frame.with_columns(added)
-            if how == "p":
-                frame = frame.drop(_value(i))
-        return frame
+        """DOUBLE values as lane columns."""
+        for i, arg in enumerate(self.args):
+            if arg.type.kind is Kind.DOUBLE and _value(i) in frame.columns:
+                frame = accumulators.with_lanes(frame, _value(i), W, _prefix(how, i))
+        return frame.drop([_value(i) for i in range(len(self.args))], strict=False)
 
     # --- along time
 
@@ -231,34 +220,12 @@ class _Grouping:
         how = "d" if call.distinct else "p"
         if call.function in ("min", "max"):
             return steps[f"_{call.function}{_value(i)}"]
-        count = steps[f"_{how}n{i}"]
+        prefix = _prefix(how, i)
         if call.function == "count":
-            return count
-        some = pl.col("n") > 0
-        kind = call.arg.type.kind
-        if kind is Kind.DOUBLE:
-            prefix = f"_{how}l{i}:"
-            lanes = {
-                int(c.removeprefix(prefix)): steps[c].to_numpy()
-                for c in steps.columns
-                if c.startswith(prefix)
-            }
-            high, low = exact.to_pair(lanes, steps.height)
-            value = (
-                high
-                if call.function == "sum"
-                else (exact.quotient(high, low, np.maximum(count.to_numpy(), 1)))
-            )
-            frame = pl.DataFrame({"n": count, "v": value})
-            return frame.select(
-                pl.when(some & pl.col("v").is_finite()).then(pl.col("v") + 0.0).alias("v")
-            )["v"]
-        frame = pl.DataFrame({"n": count, "v": steps[f"_{how}s{i}"]})
+            return steps[f"{prefix}n"]
         if call.function == "avg":
-            return _means(frame["v"], count)
-        return frame.select(
-            pl.when(some).then(pl.col("v")).cast(dtype(call.type), strict=False).alias("v")
-        )["v"]
+            return accumulators.mean(call.arg.type, steps, prefix)
+        return accumulators.total(call.arg.type, steps, prefix, call.type)
 
     def _differences(self, results: pl.DataFrame) -> pl.DataFrame:
         """What each step takes back and what it says instead, where that differs."""
@@ -285,14 +252,3 @@ class _Grouping:
             *columns, T, forever, pl.lit(1, dtype=pl.Int64).alias(W)
         )
         return pl.concat([gone, come])
-
-
-def _means(sums: pl.Series, counts: pl.Series) -> pl.Series:
-    """Means of integers and decimals, rounded once."""
-    from fractions import Fraction
-
-    means = [
-        None if not n else float(Fraction(s) / n)
-        for s, n in zip(sums.to_list(), counts.to_list(), strict=True)
-    ]
-    return pl.Series(means, dtype=pl.Float64)

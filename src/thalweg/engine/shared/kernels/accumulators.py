@@ -1,0 +1,108 @@
+"""Sums as columns that add up: what a value contributes, and what the columns then say.
+
+| argument | columns under a prefix | exact because |
+|---|---|---|
+| whole numbers | `s` | 38 digits hold more 64-bit numbers than there will be |
+| DECIMAL | `s`, `h`: the lower 18 digits and the rest | a sum may pass 38 digits and come back |
+| DOUBLE | `l:<lane>`, as many as are used | see `exact` |
+
+`n` is the number of values that are not NULL.
+"""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+
+from thalweg.engine.shared import exact
+from thalweg.engine.shared.frames import dtype
+from thalweg.plan.types import Kind, SqlType
+
+LONG = pl.Decimal(38, 0)
+_HALF = 10**18
+_DIGITS = Context(prec=80)
+
+
+def added(type_: SqlType, value: pl.Expr, weight: pl.Expr, prefix: str) -> list[pl.Expr]:
+    """The columns of one row; those of a DOUBLE come from `with_lanes`."""
+    present = pl.when(value.is_not_null()).then(weight).otherwise(0).alias(f"{prefix}n")
+    times = weight.cast(pl.Int128)
+    if type_.is_integer:
+        parts = {"s": value.cast(pl.Int128) * times}
+    elif type_.kind is Kind.DECIMAL:
+        whole = value.to_physical()
+        parts = {"s": whole % _HALF * times, "h": whole // _HALF * times}
+    else:
+        parts = {}
+    sums = [e.cast(LONG).fill_null(0).alias(f"{prefix}{part}") for part, e in parts.items()]
+    return [present, *sums]
+
+
+def with_lanes(frame: pl.DataFrame, column: str, weight: str, prefix: str) -> pl.DataFrame:
+    """A DOUBLE column's lanes beside the frame."""
+    values = frame[column].fill_null(0.0).to_numpy()
+    lanes = exact.lanes_of(values, frame[weight].to_numpy())
+    return frame.with_columns(pl.Series(f"{prefix}l:{n}", lane) for n, lane in lanes.items())
+
+
+def total(type_: SqlType, steps: pl.DataFrame, prefix: str, result: SqlType) -> pl.Series:
+    """SUM after each step; NULL where there is no value, or where it does not fit."""
+    count = steps[f"{prefix}n"]
+    if type_.kind is Kind.DOUBLE:
+        return _finite(_pair(steps, prefix)[0], count)
+    if type_.kind is Kind.DECIMAL:
+        sums = [_scaled(s, type_.scale) if n else None for s, n in _wholes(steps, prefix, count)]
+        return pl.Series(sums, dtype=dtype(result))
+    frame = pl.DataFrame({"n": count, "s": steps[f"{prefix}s"]})
+    some = pl.when(pl.col("n") > 0).then(pl.col("s"))
+    return frame.select(some.cast(dtype(result), strict=False)).to_series()
+
+
+def mean(type_: SqlType, steps: pl.DataFrame, prefix: str) -> pl.Series:
+    """AVG after each step: the exact sum by the count, rounded once."""
+    count = steps[f"{prefix}n"]
+    if type_.kind is Kind.DOUBLE:
+        high, low = _pair(steps, prefix)
+        return _finite(exact.quotient(high, low, np.maximum(count.to_numpy(), 1)), count)
+    if type_.kind is Kind.DECIMAL:
+        unit = 10**type_.scale
+        means = [
+            float(Fraction(s, unit * n)) if n else None for s, n in _wholes(steps, prefix, count)
+        ]
+    else:
+        pairs = zip(steps[f"{prefix}s"].to_list(), count.to_list(), strict=True)
+        means = [float(Fraction(s) / n) if n else None for s, n in pairs]
+    return pl.Series(means, dtype=pl.Float64)
+
+
+def _pair(steps: pl.DataFrame, prefix: str) -> tuple[np.ndarray, np.ndarray]:
+    start = f"{prefix}l:"
+    lanes = {
+        int(c.removeprefix(start)): steps[c].to_numpy()
+        for c in steps.columns
+        if c.startswith(start)
+    }
+    return exact.to_pair(lanes, steps.height)
+
+
+def _finite(values: np.ndarray, count: pl.Series) -> pl.Series:
+    some = (count.to_numpy() > 0) & np.isfinite(values)
+    return (
+        pl.DataFrame({"v": values + 0.0, "some": some})
+        .select(pl.when("some").then("v"))
+        .to_series()
+    )
+
+
+def _wholes(steps: pl.DataFrame, prefix: str, count: pl.Series) -> list[tuple[int, int]]:
+    """A DECIMAL's sum as an unscaled number, with the count."""
+    columns = (steps[f"{prefix}s"].to_list(), steps[f"{prefix}h"].to_list(), count.to_list())
+    return [(int(low) + int(high) * _HALF, n) for low, high, n in zip(*columns, strict=True)]
+
+
+def _scaled(unscaled: int, scale: int) -> Decimal | None:
+    fits = abs(unscaled) < 10**38
+    return Decimal(unscaled).scaleb(-scale, _DIGITS) if fits else None
