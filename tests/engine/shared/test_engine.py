@@ -240,3 +240,9 @@ def test_a_quoted_stream_name_may_hold_anything(tmp_path: Path):
     running.engine.run_to_end()
     assert running.said("q") == [(1, "+", 1), (2, "-", 1)]
     assert {p.name for p in tmp_path.iterdir()} == {"data"}
+
+
+def test_a_timestamp_that_no_window_could_be_added_to_is_refused(running: Running):
+    batch = pl.DataFrame({"ts": [2**62, 1, -(2**63)], "a": [1, 2, 3], "b": ["x", "y", "z"]})
+    receipt = running.engine.push("S", batch)
+    assert (receipt.accepted, receipt.rejected) == (1, 2)

@@ -35,6 +35,8 @@ from thalweg.plan.types import (
 
 PARTITION_BITS = 44  # a position is the partition's number, then its own count
 
+FURTHEST = 1 << 61  # instants, from zero: with a window's length added they stay 64-bit numbers
+
 # Columns by which a source refuses a row itself: its reason, and the row as it came (text).
 REFUSED, RAW = "_refused", "_raw"
 
@@ -74,8 +76,14 @@ def normalise(stream: StreamDef, batch: pl.DataFrame) -> Normalised:
         reasons.append(_mismatch(source, value, f.type))
     source = _column(stream, given, stream.timestamp)
     stamp = _typed(pl.col(source), batch.schema[source], stream.timestamp_type)
-    columns.append(_instant(stamp, stream).alias(TS))
+    instant = _instant(stamp, stream)
+    columns.append(instant.alias(TS))
     reasons.append(_mismatch(source, stamp, stream.timestamp_type))
+    reasons.append(
+        pl.when(~instant.is_between(-FURTHEST, FURTHEST)).then(
+            pl.lit(f"{source}: the timestamp is out of range")
+        )
+    )
     reasons.append(
         pl.when(pl.col(source).is_null()).then(pl.lit(f"{source}: the timestamp is missing"))
     )
