@@ -14,7 +14,7 @@ COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-vers
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: setup
 setup: $(STAMP) ## Make .venv from the lock where it is missing or old; see that there is a Java
@@ -23,6 +23,10 @@ setup: $(STAMP) ## Make .venv from the lock where it is missing or old; see that
 .PHONY: demo
 demo: setup ## Run the main job: live queries over auction streams, for about a minute
 	@$(BIN)/thalweg demo $(DEMO_ARGS)
+
+.PHONY: demo-picture
+demo-picture: setup ## Record the demo's screen for the README
+	@$(BIN)/thalweg demo --seconds 45 --svg docs/images/demo.svg
 
 .PHONY: test
 test: setup ## Run the tests (PYTEST_ARGS="tests/cql -x" narrows them)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -57,7 +58,13 @@ def save_svg(picture: Picture, screen: Screen, path: Path, width: int = 118) -> 
     console = Console(record=True, width=width, height=height, file=_Nowhere(), force_terminal=True)
     console.print(screen.render(picture, width, height), height=height)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(console.export_svg(title="make demo"))
+    path.write_text(_without_fetched_fonts(console.export_svg(title="make demo")))
+
+
+def _without_fetched_fonts(svg: str) -> str:
+    """rich would have the reader fetch a font; any monospaced one will do."""
+    fonts = "ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace"
+    return re.sub(r"@font-face \{.*?\}", "", svg, flags=re.S).replace("Fira Code, monospace", fonts)
 
 
 class _Nowhere:
