@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.engine.site.conftest import OpenSite, rows, said
 
 from thalweg.engine.shared import physical as ph
-from thalweg.engine.shared.kernels import KERNELS
+from thalweg.engine.shared.kernels.registry import KERNELS
 from thalweg.engine.site import Site
 from thalweg.engine.site.parking import culprits, is_surroundings, last_line
 

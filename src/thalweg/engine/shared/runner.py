@@ -18,10 +18,10 @@ from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared import stems
 from thalweg.engine.shared.expressions import to_polars
 from thalweg.engine.shared.frames import POS, TS, hash_of
-from thalweg.engine.shared.kernels import KERNELS
 from thalweg.engine.shared.kernels.changes import judged
 from thalweg.engine.shared.kernels.exchange import mailbox
 from thalweg.engine.shared.kernels.output import output
+from thalweg.engine.shared.kernels.registry import KERNELS
 from thalweg.engine.shared.task import (
     HASH_SPACE,
     READER,

@@ -1,0 +1,31 @@
+"""Which kernel runs which operator."""
+
+from __future__ import annotations
+
+from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.kernels.aggregate import aggregate
+from thalweg.engine.shared.kernels.changes import changes
+from thalweg.engine.shared.kernels.exchange import exchange
+from thalweg.engine.shared.kernels.join import join
+from thalweg.engine.shared.kernels.linear import map_, union
+from thalweg.engine.shared.kernels.multiplicity import distinct, set_op
+from thalweg.engine.shared.kernels.rows import rows_of
+from thalweg.engine.shared.kernels.source import base_stream, source
+from thalweg.engine.shared.kernels.streams import stream_of, time_of
+from thalweg.engine.shared.task import Kernels
+
+KERNELS: Kernels = {
+    ph.BaseStream: base_stream,
+    ph.Source: source,
+    ph.Changes: changes,
+    ph.RowsOf: rows_of,
+    ph.TimeOf: time_of,
+    ph.Map: map_,
+    ph.Union: union,
+    ph.Join: join,
+    ph.Aggregate: aggregate,
+    ph.Distinct: distinct,
+    ph.SetOp: set_op,
+    ph.StreamOf: stream_of,
+    ph.Exchange: exchange,
+}

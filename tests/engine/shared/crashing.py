@@ -1,0 +1,286 @@
+"""An engine that is killed at a chosen point, or after a while, and can be started again.
+
+`python crashing.py` reads scenarios as JSON lines and runs each in a fork of itself, so that what
+takes long (imports) is done once. Nothing in the engine knows of this: functions are replaced in
+the fork. Each answer is how the fork ended: 0, or minus the signal that killed it. A scenario given
+as an argument is run on Spark, in this process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from thalweg.cql import compile_script
+from thalweg.engine.generators import make_generator
+from thalweg.engine.shared import commit, engine, ingest, segments, store
+from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.executors import Executor, InProcess
+from thalweg.engine.sinks import append, parquet
+from thalweg.engine.sinks.base import SinkOutlet, open_where_it_was
+from thalweg.engine.sinks.jsonl import JsonLinesSink
+from thalweg.engine.sinks.parquet import ParquetSink
+from thalweg.plan.catalog import StreamDef
+
+SCRIPT = """
+CREATE STREAM OpenAuction (itemID BIGINT, sellerID BIGINT, start_price DOUBLE)
+    TIMESTAMP BY timestamp TIMESTAMP LATENESS 1 SECOND;
+CREATE STREAM ClosedAuction (itemID BIGINT, buyerID BIGINT) TIMESTAMP BY timestamp TIMESTAMP;
+CREATE QUERY sold AS SELECT O.itemID, O.start_price, C.buyerID
+    FROM OpenAuction [Range 3 Minute] O, ClosedAuction [Now] C WHERE O.itemID = C.itemID;
+CREATE QUERY sellers AS SELECT sellerID, COUNT(*) AS items, MAX(start_price) AS highest
+    FROM OpenAuction [Range 30 Second] GROUP BY sellerID;
+CREATE QUERY latest AS RSTREAM SELECT buyerID FROM ClosedAuction [Rows 2];
+CREATE QUERY buyers AS SELECT DISTINCT buyerID FROM ClosedAuction [Range 1 Minute Slide 10 Second];
+"""
+OPTIONS = {"rate": "200", "duration": "60", "seed": "3"}
+BATCHES, ROWS = 6, {"OpenAuction": 120, "ClosedAuction": 60}
+
+
+# --- what is run
+
+
+def run(folder: Path, executor: Executor) -> None:
+    """From wherever it was to the end of both streams, a tick after each pair of batches."""
+    script = compile_script(SCRIPT)
+    outlet = SinkOutlet()
+    running = SharedEngine(
+        folder / "data", executor, outlet=outlet, rows_for_more_tasks=0, retained_ticks=3
+    )
+    for stream in script.catalog.streams():
+        running.add_stream(stream)
+    running.add_queries(script.queries)
+    for query in script.queries:
+        sinks = {
+            "lines": JsonLinesSink(folder / f"{query.name}.jsonl"),
+            "tables": ParquetSink(folder / query.name),
+        }
+        for name, sink in sinks.items():
+            open_where_it_was(running.store, query.name, name, sink)
+            outlet.attach(query.name, name, sink)
+    for _ in range(BATCHES):
+        for stream in script.catalog.streams():
+            _push_next(running, stream)
+        running.tick()
+    for stream in script.catalog.streams():
+        running.finish(stream.name)
+    running.run_to_end()
+    outlet.close()
+    running.close()
+
+
+def _push_next(running: SharedEngine, stream: StreamDef) -> None:
+    done = int(running.landing.resume_point(stream) or b"0")
+    if done < BATCHES:
+        running.landing.push(stream, _batch(stream.name, done), resume=str(done + 1).encode())
+
+
+def _batch(stream: str, number: int) -> pl.DataFrame:
+    """A batch of the generator's, with a late tuple and a poisoned one."""
+    rows = ROWS[stream]
+    batches: Iterator[Any] = make_generator("auctions", OPTIONS).batches(
+        stream, rows, number * rows
+    )
+    batch = pl.from_arrow(next(batches))
+    assert isinstance(batch, pl.DataFrame)
+    late = batch[-1:].with_columns(pl.col("timestamp") - pl.duration(hours=1))
+    poisoned = batch[:1].with_columns(pl.lit(None, dtype=pl.Datetime("us")).alias("timestamp"))
+    return pl.concat([batch, late, poisoned])
+
+
+# --- where it is killed
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Countdown:
+    """Is due at the n-th time."""
+
+    def __init__(self, times: int) -> None:
+        self._left = times
+
+    def __call__(self) -> bool:
+        self._left -= 1
+        return self._left == 0
+
+
+def _replace(
+    owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> None:
+    setattr(owner, name, make(getattr(owner, name)))
+
+
+def _dying(owner: Any, name: str, due: Countdown, *, after: bool = False) -> None:
+    """Killed when the function is called, or when it returns."""
+
+    def make(real: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*args: Any, **options: Any) -> Any:
+            is_due = due()
+            if is_due and not after:
+                die()
+            result = real(*args, **options)
+            if is_due:
+                die()
+            return result
+
+        return wrapped
+
+    _replace(owner, name, make)
+
+
+def _around_record(due: Countdown, *, after: bool) -> None:
+    def make(real: Callable[..., Any]) -> Callable[..., Any]:
+        def write_tick(self: Any, number: int, record: bytes | None) -> None:
+            is_due = record is not None and due()
+            if is_due and not after:
+                die()
+            real(self, number, record)
+            if is_due:
+                die()
+
+        return write_tick
+
+    _replace(store.Store, "write_tick", make)
+
+
+def _half_a_bundle(due: Countdown) -> None:
+    def make(real: Callable[..., Any]) -> Callable[..., Any]:
+        def add(self: Any, *args: Any) -> Any:
+            segment = real(self, *args)
+            if due():
+                self._file.flush()
+                os.truncate(self._path, segment.offset + segment.size // 2)
+                die()
+            return segment
+
+        return add
+
+    _replace(segments.BundleWriter, "add", make)
+
+
+def _half_a_landing(due: Countdown) -> None:
+    def make(real: Callable[..., Any]) -> Callable[..., Any]:
+        def write_frame(path: Path, frame: pl.DataFrame, *, durable: bool) -> None:
+            real(path, frame, durable=durable)
+            if due():
+                os.truncate(path, path.stat().st_size // 2)
+                die()
+
+        return write_frame
+
+    _replace(ingest, "write_frame", make)
+
+
+def _half_a_line(due: Countdown) -> None:
+    def make(real: Callable[..., Any]) -> Callable[..., Any]:
+        def append_(self: Any, data: Any) -> None:
+            if due():
+                real(self, memoryview(data)[: len(data) // 2])
+                die()
+            real(self, data)
+
+        return append_
+
+    _replace(append.AppendedFile, "append", make)
+
+
+def _before_a_name(due: Countdown) -> None:
+    """With the whole of a Parquet file written, under the name of a part."""
+
+    def make(real: Callable[..., Any]) -> Callable[..., Any]:
+        def rename(self: Path, target: Path) -> Path:
+            if self.name.startswith(parquet.PARTIAL) and due():
+                die()
+            return real(self, target)
+
+        return rename
+
+    _replace(Path, "rename", make)
+
+
+def _in_statement(text: str, due: Countdown) -> None:
+    """Within a transaction, as SQLite begins with the n-th statement of this kind."""
+
+    def trace(statement: str) -> None:
+        if statement.startswith(text) and due():
+            die()
+
+    def make(real: Callable[..., Any]) -> Callable[..., Any]:
+        def init(self: Any, *args: Any, **options: Any) -> None:
+            real(self, *args, **options)
+            self._db.set_trace_callback(trace)
+
+        return init
+
+    _replace(store.Store, "__init__", make)
+
+
+POINTS: dict[str, Callable[[Countdown], None]] = {
+    "before the tick's record": lambda due: _around_record(due, after=False),
+    "after the record, before the tasks": lambda due: _around_record(due, after=True),
+    "in a segment write": _half_a_bundle,
+    "after a task's bundle": lambda due: _dying(segments.BundleWriter, "close", due, after=True),
+    "between tasks and sinks": lambda due: _dying(engine.SharedEngine, "_emit", due),
+    "in the middle of a line": _half_a_line,
+    "between two sinks": lambda due: _dying(append.AppendedFile, "append", due, after=True),
+    "before a Parquet file has its name": _before_a_name,
+    "between sinks and commit": lambda due: _dying(commit, "commit", due),
+    "in the commit, before its first statement": lambda due: _in_statement("BEGIN", due),
+    "in the commit, in its middle": lambda due: _in_statement("DELETE FROM frontiers", due),
+    "in the commit, at its end": lambda due: _in_statement("COMMIT", due),
+    "after the commit, before files go": lambda due: _dying(Path, "unlink", due),
+    "in the landing of a batch": _half_a_landing,
+    "between a landed file and its entry": lambda due: _dying(
+        ingest, "write_frame", due, after=True
+    ),
+    "in the rejects": lambda due: _dying(ingest, "append_lines", due, after=True),
+}
+
+
+def scenario(folder: str, point: str | None = None, times: int = 1, after_s: float = 0) -> None:
+    if point is not None:
+        POINTS[point](Countdown(times))
+    if after_s:
+        signal.setitimer(signal.ITIMER_REAL, after_s)  # SIGALRM kills like SIGKILL: unhandled
+    run(Path(folder), InProcess(2))
+
+
+def scenario_on_spark(folder: str, point: str | None = None, times: int = 1) -> None:
+    from thalweg.engine.session import spark_session
+    from thalweg.engine.shared.executors import OnSpark
+
+    with spark_session("local[2]") as spark:
+        if point is not None:
+            POINTS[point](Countdown(times))
+        run(Path(folder), OnSpark(spark.sparkContext))
+
+
+def serve() -> None:
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                scenario(**json.loads(line))
+                code = 0
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        scenario_on_spark(**json.loads(sys.argv[1]))
+    else:
+        serve()

@@ -1,0 +1,111 @@
+"""kill -9 at any point, start again: the output is that of a run without the crash."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from tests.engine.shared.crashing import POINTS
+
+QUERIES = ("sold", "sellers", "latest", "buyers")
+
+
+class Server:
+    """Runs scenarios, each in a process of its own."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, Path(__file__).with_name("crashing.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, **scenario: Any) -> int:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(scenario, default=str) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def close(self) -> None:
+        self._process.communicate(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    started = Server()
+    yield started
+    started.close()
+
+
+def output(folder: Path) -> dict[str, Any]:
+    """All that a run leaves for others to read."""
+    lines = {p.relative_to(folder): p.read_bytes() for p in sorted(folder.glob("*.jsonl"))}
+    aside = {
+        p.relative_to(folder): p.read_bytes()
+        for p in sorted(folder.glob("data/*/*.jsonl"))
+        if p.parent.name in ("late", "rejects")
+    }
+    tables = {q: pl.read_parquet(folder / q / "*.parquet").rows() for q in QUERIES}
+    return {"lines": lines, "aside": aside, "tables": tables}
+
+
+@pytest.fixture(scope="module")
+def expected(server: Server, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("uncrashed")
+    assert server.run(folder=folder) == 0
+    return output(folder)
+
+
+def test_the_run_without_a_crash_says_something_in_every_way(expected: dict[str, Any]):
+    assert len(expected["lines"]) == len(QUERIES)
+    assert len(expected["aside"]) == 4  # both streams have late and rejected tuples
+    assert all(len(text.splitlines()) > 50 for text in expected["lines"].values())
+    for query in QUERIES:
+        assert len(expected["tables"][query]) == len(
+            expected["lines"][Path(f"{query}.jsonl")].splitlines()
+        )
+
+
+@pytest.mark.parametrize("times", [1, 5])
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_at_a_point_and_started_again(server, expected, tmp_path, point, times):
+    assert server.run(folder=tmp_path, point=point, times=times) == -signal.SIGKILL
+    assert server.run(folder=tmp_path) == 0
+    assert output(tmp_path) == expected
+
+
+@pytest.mark.parametrize("point", ["in the middle of a line", "in the commit, at its end"])
+def test_killed_again_and_again_at_the_same_point(server, expected, tmp_path, point):
+    for _ in range(4):
+        server.run(folder=tmp_path, point=point, times=2)
+    assert server.run(folder=tmp_path) == 0
+    assert output(tmp_path) == expected
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_killed_at_random_moments(server, expected, tmp_path, seed):
+    moments = random.Random(seed)
+    killed = 0
+    while server.run(folder=tmp_path, after_s=moments.uniform(0.05, 1.0)) == -signal.SIGALRM:
+        killed += 1
+        assert killed < 100
+    assert output(tmp_path) == expected
+
+
+@pytest.mark.slow
+def test_killed_between_tasks_and_sinks_on_spark(expected, tmp_path):
+    program = [sys.executable, Path(__file__).with_name("crashing.py")]
+    killed = {"folder": str(tmp_path), "point": "between tasks and sinks", "times": 3}
+    first = subprocess.run([*program, json.dumps(killed)], timeout=100, check=False)
+    assert first.returncode == -signal.SIGKILL
+    again = {"folder": str(tmp_path)}
+    subprocess.run([*program, json.dumps(again)], timeout=100, check=True)
+    assert output(tmp_path) == expected

@@ -1,0 +1,84 @@
+"""A broken engine does not get past the hand-written cases."""
+
+from collections.abc import Callable
+from functools import partial
+
+import polars as pl
+import pytest
+from tests.conformance.case_files import all_cases
+from tests.conformance.runner import check
+from tests.engine.shared.adapter import shared_engine
+
+from thalweg.engine.shared import frames, stems, tables
+from thalweg.engine.shared.executors import InProcess
+from thalweg.engine.shared.frames import E, W
+from thalweg.engine.shared.kernels import endings, extremes, join, rows, running, source, streams
+from thalweg.engine.shared.task import Task
+
+CASES = all_cases()
+
+
+def _late_by_one(window, stamps):
+    start, end = _intervals(window, stamps)
+    return start, end + 1
+
+
+_intervals = source.intervals
+
+
+def _not_netted(frame: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+    return frame.select(*by, W)
+
+
+def _new_rows_forgotten(task, stream, keys, since, before):
+    return task.stored_between(stems.stem_table(stream, keys), since, before)
+
+
+def _starts_only(frame: pl.DataFrame, upto: int) -> pl.DataFrame:
+    return frame.drop(E)
+
+
+def _all_rows_forgotten(*_, **__) -> None:
+    return None
+
+
+def _first_in_line(timed: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
+    return _entered(timed.with_columns(pl.lit(frames.FOREVER, dtype=pl.Int64).alias(E)), columns)
+
+
+_entered = rows._intervals
+
+
+def _every_task_owns_all(self: Task, frame: pl.DataFrame, keys: list[pl.Expr]) -> pl.DataFrame:
+    return frame
+
+
+MUTANTS: dict[str, tuple[object, str, Callable]] = {
+    "a joined row stays an instant too long": (join, "intervals", _late_by_one),
+    "changes at one instant are not netted": (streams, "net", _not_netted),
+    "joins do not see the tick's own tuples": (join, "stem_segments", _new_rows_forgotten),
+    "ends within the tick are forgotten": (frames, "events", _starts_only),
+    "ends beyond the tick are forgotten": (endings, "_remember", _all_rows_forgotten),
+    "a Rows window never lets go": (rows, "_intervals", _first_in_line),
+    "sums start from nothing at each tick": (running, "stored_sums", _all_rows_forgotten),
+    "MIN and MAX forget what they had": (extremes, "_stored", _all_rows_forgotten),
+    "derived join inputs are not stored": (join, "_store", _all_rows_forgotten),
+    "rows that several tasks have are counted by each": (Task, "owned", _every_task_owns_all),
+    "what a table holds is not found": (tables, "find", _all_rows_forgotten),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_the_cases_catch(mutant: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(*MUTANTS[mutant])
+    tasks = 2 if MUTANTS[mutant][0] is Task else 1
+    engine = partial(shared_engine, tuples_per_tick=1, executor=InProcess(tasks))
+    assert any(_fails(engine, case) for case in CASES)
+
+
+def _fails(engine, case) -> bool:
+    try:
+        check(engine, case)
+    except AssertionError:
+        return True
+    return False
