@@ -112,3 +112,23 @@ def by_row(op: ph.Op) -> ph.Exchange:
 
 def distinct(inner: ph.Op) -> ph.Op:
     return ph.Distinct(by_row(inner))
+
+
+def netted(op: ph.Op) -> ph.Exchange:
+    """Equal rows meet in one task, to be netted: they need not move where a join's key, by which
+    its results are divided already, is among their columns."""
+    column = _dividing_column(op)
+    if column is None:
+        return by_row(op)
+    return ph.Exchange(op, (Col(column, op.types[column]),), stays=True)
+
+
+def _dividing_column(op: ph.Op) -> int | None:
+    """The output column by which a join on one key has divided its results among tasks."""
+    if not isinstance(op, ph.Join) or len(op.keys) != 1:
+        return None
+    (key,) = op.keys
+    if {i for i, _ in key.members} != set(range(len(op.inputs))):
+        return None
+    carriers = {shift(e, op.offsets[i]) for i, e in key.members}
+    return next((k for k, e in enumerate(op.exprs) if e in carriers), None)

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared.cut import Cut
 from thalweg.engine.shared.frames import FOREVER, POS, TS, W
 from thalweg.engine.shared.ingest import append_lines, rejects_file
@@ -82,13 +83,20 @@ def _kept(
     merged = {tuple(key) for r in reports for key in r.removed}
     all_ = {**before, **{s.key: s for r in reports for s in r.added}}
     stems = {stem_table(s, k): s for s, keys in plan.stems.items() for k in keys}
+    # What only a dropped query looked at goes with it, though its flow goes on.
+    owners = {
+        f"{f.name}/{plan.name_of(op)}"
+        for f in plan.flows
+        for _, output in f.outputs
+        for op in ph.walk(output)
+    }
 
     def needed(segment: Segment) -> bool:
         if segment.table.startswith("stem/"):
             stream = stems.get(segment.table)
             return stream is not None and segment.high >= floors.get(stream, FOREVER)
-        flow = segment.table.split("/", 1)[0]
-        return flow in cut.ranges and segment.high >= cut.ranges[flow][1]
+        owner = segment.table.rsplit("/", 1)[0]
+        return owner in owners and segment.high >= cut.ranges[owner.split("/", 1)[0]][1]
 
     return {key: s for key, s in all_.items() if key not in merged and needed(s)}
 

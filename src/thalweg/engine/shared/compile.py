@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from thalweg.engine.shared import physical as ph
-from thalweg.engine.shared.blocks import Block, by_row, closed, distinct, identity, leaf_block
+from thalweg.engine.shared.blocks import (
+    Block,
+    by_row,
+    closed,
+    distinct,
+    identity,
+    leaf_block,
+    netted,
+)
 from thalweg.engine.shared.frames import Types
 from thalweg.engine.shared.semijoins import left_join, marked, minus, possible, semi, sure
 from thalweg.plan import nodes
@@ -29,12 +37,18 @@ from thalweg.plan.windows import UNBOUNDED, RowsWindow, TimeWindow
 def compile_query(plan: nodes.Node) -> ph.Output:
     """What a query emits: its relation's changelog, or the stream that it is."""
     if isinstance(plan, nodes.ToStream):
-        inner = by_row(_relation(plan.input))
+        inner = _to_stream(plan)
         return ph.Output(inner, plan.kind, _heard(inner, plan.kind))
     if plan.is_stream:
         everything = nodes.Window(plan, UNBOUNDED)
-        return ph.Output(by_row(_relation(everything)), nodes.StreamKind.ISTREAM)
-    return ph.Output(by_row(_relation(plan)), None)
+        return ph.Output(netted(_relation(everything)), nodes.StreamKind.ISTREAM)
+    return ph.Output(netted(_relation(plan)), None)
+
+
+def _to_stream(node: nodes.ToStream) -> ph.Exchange:
+    """RSTREAM keeps whole rows by their hash; the others only net them."""
+    inner = _relation(node.input)
+    return by_row(inner) if node.kind is nodes.StreamKind.RSTREAM else netted(inner)
 
 
 def _relation(node: nodes.Node) -> ph.Op:
@@ -102,7 +116,7 @@ def _window(source: nodes.Node, spec: RowsWindow | TimeWindow) -> ph.Op:
         assert isinstance(spec, RowsWindow)
         return _rows(ph.BaseStream(source.stream.name, _types(source)), spec)
     assert isinstance(source, nodes.ToStream)
-    inner = by_row(_relation(source.input))
+    inner = _to_stream(source)
     derived = ph.StreamOf(source.kind, inner, _heard(inner, source.kind))
     return _rows(derived, spec) if isinstance(spec, RowsWindow) else ph.TimeOf(derived, spec)
 

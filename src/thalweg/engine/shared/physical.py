@@ -186,10 +186,14 @@ class StreamOf:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The input's rows, brought to the task that owns their key; all rows to all without one."""
+    """The input's rows, brought to the task that owns their key; all rows to all without one.
+
+    Where they are with their owner already, they stay.
+    """
 
     input: AnyOp
     keys: tuple[Expr, ...] | None
+    stays: bool = False
 
     @property
     def types(self) -> Types:
@@ -286,8 +290,12 @@ def is_from_streams(op: AnyOp) -> bool:
 def level(op: AnyOp) -> int:
     """How many times rows change hands between tasks below this operator."""
     below = max((level(i) for i in inputs_of(op)), default=0)
-    moves = isinstance(op, Exchange) and not is_everywhere(op.input)
-    return below + 1 if moves else below
+    return below + 1 if moves(op) else below
+
+
+def moves(op: AnyOp) -> bool:
+    """Whether rows change hands here."""
+    return isinstance(op, Exchange) and not op.stays and not is_everywhere(op.input)
 
 
 def key_label(keys: tuple[Expr, ...]) -> str:

@@ -147,7 +147,7 @@ def _edges(flow: Flow) -> list[tuple[ph.AnyOp, ph.AnyOp]]:
 def _hand_on(task: Task, flow: Flow, op: ph.AnyOp, outgoing: list[dict[str, list[bytes]]]) -> None:
     """Rows of this level that an Exchange brings to the tasks that own them."""
     plan, tasks = task.plan, task.spec.tasks
-    if not isinstance(op, ph.Exchange) or ph.is_everywhere(op.input):
+    if not (isinstance(op, ph.Exchange) and ph.moves(op)):
         return
     if plan.level_of(op) != task.level + 1 or mailbox(task, flow, op) in outgoing[task.number]:
         return

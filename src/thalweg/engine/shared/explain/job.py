@@ -72,11 +72,7 @@ def _stage(plan: Plan, output: ph.Output, level: int, levels: int) -> Branch:
     if any(isinstance(op, ph.Output) for op in here):
         remarks.append("writes the query's rows")
     moved = [
-        op
-        for op in _unique(ph.walk(output))
-        if isinstance(op, ph.Exchange)
-        and not ph.is_everywhere(op.input)
-        and plan.level_of(op) == level + 1
+        op for op in _unique(ph.walk(output)) if ph.moves(op) and plan.level_of(op) == level + 1
     ]
     if moved:
         remarks.append(f"sends rows of {_plural(len(moved), 'exchange')} on")

@@ -197,6 +197,8 @@ def _exchange_title(op: ph.Exchange, schema: Schema) -> str:
 
 
 def _exchange_remark(op: ph.Exchange) -> str:
+    if op.stays:
+        return "rows are with the task that owns their key already: nothing moves"
     if ph.is_everywhere(op.input):
         return "every task has these rows and takes its own: nothing moves"
     where = "to all tasks" if op.keys is None else "to the task that owns them"

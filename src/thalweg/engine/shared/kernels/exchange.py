@@ -11,7 +11,7 @@ from thalweg.engine.shared.task import Flow, Task
 
 
 def exchange(task: Task, flow: Flow, op: ph.Exchange) -> pl.DataFrame:
-    if task.is_alone:
+    if task.is_alone or op.stays:
         return task.evaluate(flow, op.input)
     if ph.is_everywhere(op.input):
         frame = task.evaluate(flow, op.input)
