@@ -45,6 +45,10 @@ _ONE_THREAD = (
     "ARROW_IO_THREADS",
 )
 
+_CHECKPOINT_FILES = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+
 _homes: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process ends
 
 
@@ -107,7 +111,12 @@ def default_settings(master: str) -> dict[str, str]:
     }
     settings |= {f"spark.executorEnv.{name}": "1" for name in _ONE_THREAD}
     if master.startswith("local"):
-        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        settings |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            # The default starts a process (`readlink`) several times for each file of a checkpoint.
+            "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINT_FILES,
+        }
     return settings
 
 

@@ -5,9 +5,10 @@ import math
 from datetime import date, datetime
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql import types as spark_types
+from pyspark.sql.pandas.types import to_arrow_type
 
 from thalweg.engine.native.expressions import compile_expr
 from thalweg.engine.native.functions import IMPLEMENTATIONS
@@ -196,10 +197,12 @@ def _evaluate_in_spark(spark, expressions: list[tuple[Expr, list[SqlType], list[
         by_types.setdefault(tuple(types), []).append(number)
     for types, numbers in by_types.items():
         rows = expressions[numbers[0]][2]
-        schema = spark_types.StructType(
-            [spark_types.StructField(f"c{i}", spark_type(t)) for i, t in enumerate(types)]
-        )
-        frame = spark.createDataFrame([(*row,) for row in rows] or [()], schema).coalesce(1)
+        arrays = [
+            pa.array([row[i] for row in rows], to_arrow_type(spark_type(t)))
+            for i, t in enumerate(types)
+        ]
+        table = pa.table(arrays, [f"c{i}" for i in range(len(types))])
+        frame = spark.createDataFrame(table).coalesce(1)
         columns = [F.col(f"c{i}") for i in range(len(types))]
         outputs = [
             compile_expr(expressions[n][0], columns).cast(spark_type(expressions[n][0].type))

@@ -100,8 +100,8 @@ def _session(spark: SparkSession, settings: Settings) -> SparkSession:
     session = spark.newSession()
     session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
     session.conf.set("spark.sql.streaming.numRecentProgressUpdates", "1000000")
-    if settings.partitions is not None:
-        session.conf.set("spark.sql.shuffle.partitions", settings.partitions)
+    partitions = settings.partitions or spark.conf.get("spark.sql.shuffle.partitions")
+    session.conf.set("spark.sql.shuffle.partitions", str(partitions))
     return session
 
 

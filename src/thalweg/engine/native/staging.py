@@ -11,8 +11,10 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -20,12 +22,21 @@ from pyspark.sql.pandas.types import to_arrow_type
 
 from thalweg.engine.arrivals import BEGINNING, Arrival
 from thalweg.engine.native.types import spark_type
-from thalweg.engine.sources.recording import Recording
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.types import Kind
 
 TS = "ts"
-Source = Recording | Sequence[Arrival]
+
+
+class Recorded(Protocol):
+    """A stream as typed frames in order of arrival, with columns `_ts`, `c0`, `c1`, …"""
+
+    @property
+    def batches(self) -> Sequence[tuple[int, pl.DataFrame]]:
+        """(partition, tuples)"""
+
+
+Source = Recorded | Sequence[Arrival]
 
 
 @dataclass(slots=True)
@@ -71,7 +82,7 @@ def _chunks(
     stream: StreamDef, source: Source, rows_per_file: int
 ) -> Iterator[tuple[int, pa.Table]]:
     """(partition, tuples) in order of arrival, each as large as a file at most."""
-    if not isinstance(source, Recording):
+    if isinstance(source, Sequence):
         for partition, run in _runs(source, rows_per_file):
             yield partition, _table(stream, run)
         return
