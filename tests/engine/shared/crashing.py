@@ -207,12 +207,16 @@ def _before_a_name(due: Countdown) -> None:
     _replace(Path, "rename", make)
 
 
-def _in_statement(text: str, due: Countdown) -> None:
-    """Within a transaction, as SQLite begins with the n-th statement of this kind."""
+def _in_transaction(statement: str, due: Countdown, *, of_tick: bool) -> None:
+    """As SQLite begins with the n-th such statement in a transaction of a tick, or of a landing."""
+    in_tick = False
 
-    def trace(statement: str) -> None:
-        if statement.startswith(text) and due():
+    def trace(text: str) -> None:
+        nonlocal in_tick
+        in_tick = in_tick or text.startswith("DELETE FROM frontiers")
+        if text.startswith(statement) and in_tick is of_tick and due():
             die()
+        in_tick = in_tick and not text.startswith("COMMIT")
 
     def make(real: Callable[..., Any]) -> Callable[..., Any]:
         def init(self: Any, *args: Any, **options: Any) -> None:
@@ -234,14 +238,16 @@ POINTS: dict[str, Callable[[Countdown], None]] = {
     "between two sinks": lambda due: _dying(append.AppendedFile, "append", due, after=True),
     "before a Parquet file has its name": _before_a_name,
     "between sinks and commit": lambda due: _dying(commit, "commit", due),
-    "in the commit, before its first statement": lambda due: _in_statement("BEGIN", due),
-    "in the commit, in its middle": lambda due: _in_statement("DELETE FROM frontiers", due),
-    "in the commit, at its end": lambda due: _in_statement("COMMIT", due),
+    "in the middle of the commit": lambda due: _in_transaction(
+        "DELETE FROM stems", due, of_tick=True
+    ),
+    "at the end of the commit": lambda due: _in_transaction("COMMIT", due, of_tick=True),
     "after the commit, before files go": lambda due: _dying(Path, "unlink", due),
     "in the landing of a batch": _half_a_landing,
     "between a landed file and its entry": lambda due: _dying(
         ingest, "write_frame", due, after=True
     ),
+    "at the end of a landing": lambda due: _in_transaction("COMMIT", due, of_tick=False),
     "in the rejects": lambda due: _dying(ingest, "append_lines", due, after=True),
 }
 

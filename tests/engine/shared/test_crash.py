@@ -82,7 +82,7 @@ def test_killed_at_a_point_and_started_again(server, expected, tmp_path, point, 
     assert output(tmp_path) == expected
 
 
-@pytest.mark.parametrize("point", ["in the middle of a line", "in the commit, at its end"])
+@pytest.mark.parametrize("point", ["in the middle of a line", "at the end of the commit"])
 def test_killed_again_and_again_at_the_same_point(server, expected, tmp_path, point):
     for _ in range(4):
         server.run(folder=tmp_path, point=point, times=2)

@@ -12,7 +12,7 @@ from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.sinks.flat import flat
 
 _FILE = re.compile(r"tick-(\d{12})\.parquet")
-_PARTIAL = ".partial-"  # Spark and others pass over names that start with a dot
+PARTIAL = ".partial-"  # Spark and others pass over names that start with a dot
 
 
 class ParquetSink:
@@ -33,12 +33,12 @@ class ParquetSink:
                     f"{self.folder} has results of another run ({path.name}): "
                     "choose an empty folder, or remove them"
                 )
-            if path.name.startswith(_PARTIAL) or (found and int(found[1]) > self._tick):
+            if path.name.startswith(PARTIAL) or (found and int(found[1]) > self._tick):
                 path.unlink()
 
     def write(self, emission: Emission) -> None:
         name = f"tick-{emission.tick:012d}.parquet"
-        partial = self.folder / f"{_PARTIAL}{name}"
+        partial = self.folder / f"{PARTIAL}{name}"
         with partial.open("wb") as file:
             flat(emission).write_parquet(file, compression="zstd", compression_level=1)
             file.flush()
