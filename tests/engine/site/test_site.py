@@ -197,6 +197,21 @@ def test_a_source_that_fails_is_seen_and_opened_again(
     assert site.streams()[0].error is None
 
 
+def test_what_a_dropped_query_kept_goes_though_others_go_on(site: Site) -> None:
+    site.execute(
+        S + "CREATE QUERY n AS SELECT COUNT(*) AS n FROM S;"
+        "CREATE QUERY dropped AS SELECT a, COUNT(*) AS n FROM S GROUP BY a"
+    )
+    site.push("S", pl.DataFrame({"ts": range(500), "a": range(500)}))
+    site.settle()
+    assert sum(s.rows for s in site.engine._segments.values()) > 400
+    site.stop("dropped")
+    site.push("S", rows((600, 1)))
+    site.settle()
+    assert sum(s.rows for s in site.engine._segments.values()) < 10
+    assert said(site, "n")[-1] == (499, "+", 500)
+
+
 # --- reading
 
 
