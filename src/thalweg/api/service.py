@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
+from anyio import CapacityLimiter
 from fastapi import FastAPI
 
 from thalweg.api import problems
@@ -25,6 +26,7 @@ def make_app(site: Site) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.bell = TickBell(site)
+        app.state.pushers = CapacityLimiter(streams.AT_ONCE)
         yield
         app.state.bell.close()
 

@@ -34,7 +34,7 @@ def dev(
 ) -> None:
     """Run the service until Ctrl-C; prints its URL once it answers."""
     from thalweg.api.server import AddressInUse, listen_on, serve
-    from thalweg.cql import compile_script
+    from thalweg.cql import CqlError, compile_script
     from thalweg.engine.shared.store import StoreError
     from thalweg.engine.site import SiteError, open_site
     from thalweg.engine.site.settings import SiteSettings
@@ -62,6 +62,10 @@ def dev(
             serve(site, listener, lambda: _announce(url, data_dir, as_json))
         except KeyboardInterrupt:
             pass
+        except CqlError as error:
+            raise CommandFailed(
+                f"{data_dir} has statements that this version does not take:\n{error}"
+            ) from None
         except (SiteError, StoreError, RuntimeError) as error:
             raise CommandFailed(str(error)) from None
         finally:

@@ -83,7 +83,9 @@ def test_who_pushes_faster_than_the_engine_is_held_back(
     time.sleep(0.1)
     assert pushed.is_alive()
     # Who waits for room is not silent, whatever IDLE says.
-    assert not site.feeds["S"].is_idle()
+    feed = site.feeds.find("S")
+    assert feed is not None
+    assert not feed.is_idle()
     goes.set()
     pushed.join(10)
     assert not pushed.is_alive()

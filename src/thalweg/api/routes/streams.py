@@ -7,17 +7,22 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Body, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from thalweg.api.bodies import ARROW, NDJSON, body_of, media_type, rows_of, submission_of
 from thalweg.api.problems import BadRequest
 from thalweg.api.routes.queries import CQL_BODY, done_json, site_of
+from thalweg.engine.shared.ingest import late_file, rejects_file
+from thalweg.engine.site import Busy
+from thalweg.engine.site.feeds import RETRY_AFTER_S
 from thalweg.plan.catalog import StreamDef
 
 router = APIRouter(tags=["streams"])
 
 PATIENCE_S = 10.0  # a push waits so long for room before it is refused
+AT_ONCE, MOST_WAITING = 16, 32  # pushes
 _ROWS_BODY = {
     "requestBody": {
         "required": True,
@@ -71,6 +76,10 @@ async def push(
     """Push tuples; durable when it answers. 429 with Retry-After while the engine is behind."""
     site = site_of(request)
     stream = site.stream(name)
+    pushers: CapacityLimiter = request.app.state.pushers
+    # Bodies wait in memory: so not too many of them, and before they are read.
+    if pushers.statistics().tasks_waiting >= MOST_WAITING:
+        raise Busy(site.engine.landing.backlog(), RETRY_AFTER_S)
     body = await body_of(request)
     kind = media_type(request)
 
@@ -81,7 +90,8 @@ async def push(
         )
         return asdict(receipt)
 
-    return await run_in_threadpool(land)
+    # Threads of their own: pushes that wait for room must not keep others from being answered.
+    return await to_thread.run_sync(land, limiter=pushers)
 
 
 @router.post("/streams/{name}/heartbeat", status_code=204)
@@ -114,7 +124,8 @@ def set_aside(
 ) -> Response:
     """The last tuples that came too late, or that were rejected, with the reason; as JSON lines."""
     site = site_of(request)
-    path = site.engine.folder / kind / f"{site.stream(name).name}.jsonl"
+    file = late_file if kind == "late" else rejects_file
+    path = site.engine.folder / file(site.stream(name).name)
     lines: deque[str] = deque(maxlen=limit)
     if path.exists():
         with path.open() as file:

@@ -124,8 +124,9 @@ class Feeds:
         self._join(list(self._feeds.values()))
         self._feeds.clear()
 
-    def __getitem__(self, name: str) -> SiteFeed:
-        return self._feeds[name]
+    def find(self, name: str) -> SiteFeed | None:
+        """None while the stream is being made or dropped."""
+        return self._feeds.get(name)
 
     def __contains__(self, name: str) -> bool:
         return name in self._feeds

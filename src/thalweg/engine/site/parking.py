@@ -30,6 +30,7 @@ _SURROUNDINGS = (
     "SparkContext was shut down",
     "SparkContext has been shutdown",
     "Connection refused",
+    "Answer from Java side is empty",
     "Py4JNetworkError",
 )
 

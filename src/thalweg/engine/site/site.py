@@ -314,7 +314,9 @@ class Site:
 
     def _open_feed(self, stream: str) -> SiteFeed:
         found = self.stream(stream)
-        feed = self.feeds[found.name]
+        feed = self.feeds.find(found.name)
+        if feed is None:
+            raise SiteError(f"{found.name} is being made or dropped: try again")
         if feed.thread is not None:
             raise WrongUse(
                 f"{kind_of(found)} {found.name} is fed from {found.source!r}: "

@@ -114,14 +114,15 @@ class Survey:
         counters: dict[str, int],
     ) -> StreamStatus:
         now = watermark(stream, [newest for newest, _ in partitions])
-        error = self.site.feeds[stream.name].error
+        feed = self.site.feeds.find(stream.name)
+        error = feed.error if feed is not None else None
         return StreamStatus(
             name=stream.name,
             kind=kind_of(stream),
             columns=[(f.name, str(f.type)) for f in stream.fields],
             timestamp=stream.timestamp,
             source=stream.source,
-            state=self._stream_state(stream, now, error),
+            state=_stream_state(now, error, is_idle=feed is not None and feed.is_idle()),
             arrived=sum(position for _, position in partitions),
             backlog=backlog,
             late=counters.get(f"late/{stream.name}", 0),
@@ -130,14 +131,15 @@ class Survey:
             error=error,
         )
 
-    def _stream_state(self, stream: StreamDef, now: int, error: str | None) -> str:
-        if now >= FOREVER:
-            return "ended"
-        if error is not None:
-            return "failing"
-        if self.site.feeds[stream.name].is_idle():
-            return "idle"
-        return "waiting" if now <= BEGINNING else "flowing"
+
+def _stream_state(now: int, error: str | None, is_idle: bool) -> str:
+    if now >= FOREVER:
+        return "ended"
+    if error is not None:
+        return "failing"
+    if is_idle:
+        return "idle"
+    return "waiting" if now <= BEGINNING else "flowing"
 
 
 def _query_state(parked: Parked | None, frontier: int | None) -> str:
