@@ -100,15 +100,17 @@ def _measure(parameters: Parameters, spark, joins: int, events: int) -> dict:  #
             open_where_it_was(engine.store, query.name, "parquet", sink)
             outlet.attach(query.name, "parquet", sink)
         engine.add_queries(script.queries)
-        seconds, rows_out = [], 0
+        seconds, phases, rows_out = [], [], 0
         for number, (opened, closed) in enumerate(batches(events, parameters.seed)):
             watch = Stopwatch()
             engine.push("O", opened)
             engine.push("C", closed)
+            pushed = watch.seconds
             tick = engine.tick()
             assert tick is not None
             if number >= WINDOW_TICKS:
                 seconds.append(watch.seconds)
+                phases.append({"push": pushed, **tick.by_phase})
                 rows_out += tick.rows_out
             if len(seconds) == parameters.ticks:
                 break
@@ -120,4 +122,5 @@ def _measure(parameters: Parameters, spark, joins: int, events: int) -> dict:  #
         "p95 s": percentile(seconds, 95),
         "rows out a tick": rows_out // len(seconds),
         "events/s": events / percentile(seconds, 50),
+        **{f"{name} s": percentile([p[name] for p in phases], 50) for name in phases[0]},
     }

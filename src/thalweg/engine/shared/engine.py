@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -50,6 +51,7 @@ class Tick:
     seconds: float
     tasks: int
     by_query: Mapping[str, float]  # seconds of the tasks' time, by query
+    by_phase: Mapping[str, float]  # seconds of the tick's time; `_phases` names them
 
 
 class SharedEngine:
@@ -207,16 +209,21 @@ class SharedEngine:
     def _run(self, cut: Cut, began: float) -> Tick:
         plan = self._plan_of(cut)
         floors = self._floors(cut, plan)
+        marks = [began, time.perf_counter()]
         reports = self._execute(cut, plan, floors)
+        marks.append(time.perf_counter())
         rows_out = self._emit(cut.number, reports)
+        marks.append(time.perf_counter())
         self._segments = commit.commit(self, plan, cut, floors, reports)
+        marks.append(time.perf_counter())
         return Tick(
             cut.number,
             max((r.rows_in for r in reports), default=0),
             rows_out,
-            time.perf_counter() - began,
+            marks[-1] - began,
             cut.tasks,
             _added([r.seconds for r in reports]),
+            _phases(marks, sum(r.busy_s for r in reports) / cut.tasks),
         )
 
     def rehearse(self, cut: Cut, names: Collection[str]) -> None:
@@ -313,6 +320,19 @@ class SharedEngine:
 
 def _pairs(horizons: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple((s, h) for s, h in sorted(horizons.items()) if h > BEGINNING)
+
+
+def _phases(marks: Sequence[float], busy_s: float) -> dict[str, float]:
+    """Where a tick's time went; what its tasks did not use of the run is the executor's own."""
+    cut, run, deliver, done = (b - a for a, b in pairwise(marks))
+    tasks = min(busy_s, run)
+    return {
+        "cut": cut,
+        "tasks": tasks,
+        "executor": run - tasks,
+        "deliver": deliver,
+        "commit": done,
+    }
 
 
 def _added(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -197,6 +197,7 @@ def _packed(frame: pl.DataFrame) -> bytes:
 def _finish(task: Task) -> bytes:
     task.report.added = task.writer.close()
     task.report.results = task.results.close()
+    task.report.busy_s = time.perf_counter() - task.began
     return msgspec.msgpack.encode(task.report)
 
 

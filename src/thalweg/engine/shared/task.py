@@ -7,6 +7,7 @@ moves. What a task learns and writes is returned as a `TaskReport`; the driver c
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -59,6 +60,7 @@ class TaskReport(msgspec.Struct):
     results: list[Segment]  # tables are queries, or `rejected/<relation>`
     matches: dict[str, list[int]]  # "join/input/target" -> [rows that probed, rows that matched]
     rows_in: int = 0
+    busy_s: float = 0.0
     seconds: dict[str, float] = msgspec.field(default_factory=dict)
 
 
@@ -117,6 +119,7 @@ class Task:
     ) -> None:
         self.spec, self.plan, self.number, self.level = spec, plan, number, level
         self._kernels = kernels
+        self.began = time.perf_counter()
         self.folder = Path(spec.folder)
         self.low = HASH_SPACE * number // spec.tasks
         self.high = HASH_SPACE * (number + 1) // spec.tasks - 1
