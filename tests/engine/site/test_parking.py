@@ -136,3 +136,5 @@ def test_errors_out_of_spark_workers_are_read() -> None:
     assert not is_surroundings(RuntimeError(text))
     assert is_surroundings(RuntimeError(text.replace("ZeroDivisionError", "MemoryError")))
     assert last_line(ValueError("a\nb")) == "ValueError: a"
+    assert last_line(ConnectionRefusedError(111, "no")).startswith("Spark is gone")
+    assert is_surroundings(ConnectionRefusedError(111, "no"))

@@ -38,7 +38,8 @@ def open_site(
 
     def stop() -> None:
         warming.join(_LONGEST_WARM_UP_S)
-        spark.stop()
+        with suppress(Exception):  # it may be gone already
+            spark.stop()
 
     try:
         executor: Executor = OnSpark(spark.sparkContext)

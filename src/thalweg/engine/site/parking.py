@@ -52,6 +52,8 @@ def last_line(error: BaseException) -> str:
         said = [line for line in inside[1:] if line and not line.startswith((" ", "\t"))]
         if said:
             return said[0]
+    if isinstance(error, ConnectionRefusedError) or type(error).__name__ == "Py4JNetworkError":
+        return "Spark is gone: start the service again, it goes on where it was"
     first = text.strip().splitlines()
     return f"{type(error).__name__}: {first[0] if first else ''}".rstrip(": ")
 
