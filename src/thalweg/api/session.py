@@ -50,7 +50,7 @@ class Builder:
         """Where catalog, state and results live; a temporary folder if it is not set."""
         return replace(self, _data_dir=Path(folder))
 
-    def config(self, name: str, value: object) -> Builder:
+    def config(self, name: str, value: Any) -> Builder:
         """A setting of Spark by its dotted name (`spark.…`), or of the site (`tick_rows`, …)."""
         if name.startswith("spark."):
             return replace(self, _spark=(*self._spark, (name, str(value))))

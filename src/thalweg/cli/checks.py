@@ -41,7 +41,7 @@ def java(_: Surroundings) -> Finding:
 
     problem = java_problem()
     if problem is not None:
-        reason, _, advice = problem.partition(": ")
+        reason, advice = problem.split(": ", 1)
         return Finding("Java", "failed", reason, advice)
     where = os.environ.get("JAVA_HOME") or shutil.which("java")
     return Finding("Java", "ok", f"17 or later at {where}")

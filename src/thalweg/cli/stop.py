@@ -24,8 +24,8 @@ def stop(
                 service.request("DELETE", f"/queries/{quoted(name)}")
             except Unreachable:
                 raise
-            except CommandFailed as failure:
-                failures.append(failure)
+            except CommandFailed as refused:
+                failures.append(refused)
             else:
                 stopped.append(name)
                 note(f"[green]✓[/] {plain(name)} stopped")

@@ -43,7 +43,8 @@ TextOrJson = Annotated[Literal["text", "json"], Query(alias="format")]
 
 
 def site_of(request: Request) -> Site:
-    return request.app.state.site
+    found: Site = request.app.state.site
+    return found
 
 
 @router.post("/queries", status_code=201, openapi_extra=CQL_BODY)
@@ -150,7 +151,7 @@ def _some_lines(site: Site, query: str, after: Position, limit: int) -> tuple[li
         after = page.last
         if len(lines) > limit:
             surplus = len(lines) - limit
-            return lines[:limit], Position(after.tick, after.index - surplus)
+            return lines[:limit], Position(after.tick, after.row - surplus)
     return lines, max(after, Position(last))
 
 

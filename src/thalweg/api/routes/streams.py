@@ -128,8 +128,8 @@ def set_aside(
     path = site.engine.folder / file(site.stream(name).name)
     lines: deque[str] = deque(maxlen=limit)
     if path.exists():
-        with path.open() as file:
-            lines.extend(file)
+        with path.open() as found:
+            lines.extend(found)
     return Response("".join(lines), media_type=NDJSON)
 
 

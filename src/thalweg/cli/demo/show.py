@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import time
 from collections.abc import Callable
@@ -55,7 +56,9 @@ def _line(picture: Picture) -> str:
 def save_svg(picture: Picture, screen: Screen, path: Path, width: int = 118) -> None:
     """One picture of the screen, as it would fill a terminal that has room for all queries."""
     height = len(picture.queries) // 2 + 17
-    console = Console(record=True, width=width, height=height, file=_Nowhere(), force_terminal=True)
+    console = Console(
+        record=True, width=width, height=height, file=io.StringIO(), force_terminal=True
+    )
     console.print(screen.render(picture, width, height), height=height)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_without_fetched_fonts(console.export_svg(title="make demo")))
@@ -65,11 +68,3 @@ def _without_fetched_fonts(svg: str) -> str:
     """rich would have the reader fetch a font; any monospaced one will do."""
     fonts = "ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace"
     return re.sub(r"@font-face \{.*?\}", "", svg, flags=re.S).replace("Fira Code, monospace", fonts)
-
-
-class _Nowhere:
-    def write(self, _: str) -> int:
-        return 0
-
-    def flush(self) -> None:
-        pass

@@ -73,7 +73,7 @@ def _import(_: Iterator[int]) -> None:
     import thalweg.engine.shared.runner  # noqa: F401
 
 
-def _opener(spark: object) -> Callable[[StreamDef, Path], Source]:
+def _opener(spark: Any) -> Callable[[StreamDef, Path], Source]:
     def opener(stream: StreamDef, folder: Path) -> Source:
         from thalweg.engine.sources.registry import open_source
 

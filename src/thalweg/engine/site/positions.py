@@ -10,17 +10,17 @@ WHOLE_TICK = (1 << 62) - 1
 
 
 class Position(NamedTuple):
-    """A row's id: its tick, and its index among the query's rows of that tick, from 0.
+    """A row's id: its tick, and its place among the query's rows of that tick, from 0.
 
     The same row has the same id whenever the tick is run. `7-3` is a row; `7` alone stands behind
     the last row of tick 7, so a reader can move on in ticks that said nothing.
     """
 
     tick: int
-    index: int = WHOLE_TICK
+    row: int = WHOLE_TICK
 
     def __str__(self) -> str:
-        return str(self.tick) if self.index == WHOLE_TICK else f"{self.tick}-{self.index}"
+        return str(self.tick) if self.row == WHOLE_TICK else f"{self.tick}-{self.row}"
 
 
 START = Position(0)

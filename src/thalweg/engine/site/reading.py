@@ -76,7 +76,7 @@ class Reading:
             if upto is None or number <= upto:
                 by_tick.setdefault(number, []).append(segment)
         for number, segments in sorted(by_tick.items()):
-            first = after.index + 1 if number == after.tick else 0
+            first = after.row + 1 if number == after.tick else 0
             try:
                 # A reader of its own: the engine's forgets files while others may be reading.
                 rows = Results(self._folder).rows(segments).slice(first)

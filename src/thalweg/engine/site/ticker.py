@@ -117,7 +117,7 @@ class Ticker:
                 self._hold_responsible(error)
         except Exception as another:
             log.error("and so did its repair: %s", last_line(another))
-        return min(0.1 * 2**self.attempts, _LONGEST_PAUSE_S)
+        return min(0.1 * float(2**self.attempts), _LONGEST_PAUSE_S)
 
     def _hold_responsible(self, error: Exception) -> None:
         if isinstance(error, SinkFailed):
