@@ -26,7 +26,7 @@ def dev(
     ] = 50,
     retained_ticks: Annotated[
         int, typer.Option(min=1, help="For so many ticks readers can come back for results.")
-    ] = 1_000,
+    ] = 5_000,
     largest_backlog: Annotated[
         int, typer.Option(min=1, help="Tuples that may wait before sources are slowed.")
     ] = 2_000_000,

@@ -260,7 +260,9 @@ def test_results_that_are_no_longer_kept_are_not_passed_over_in_silence(
     with pytest.raises(SiteError, match="no longer kept"):
         site.results("q", Position(1, 0))
     kept = [id_ for page in site.results("q") for id_ in page.ids()]
-    assert kept
+    assert kept == [Position(5, 0), Position(6, 0)]
+    files = sorted(p.name for p in (site.engine.folder / "results").iterdir())
+    assert [int(name.split("-")[0]) for name in files] == [5, 6]
     site.results("q", Position(site.reading.last_tick()))
 
 

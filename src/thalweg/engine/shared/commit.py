@@ -59,7 +59,8 @@ def commit(
     for path in (engine.folder / "segments").iterdir():
         if path.name not in live:
             path.unlink(missing_ok=True)
-    engine.results.keep_only(store.result_bundles())
+    fresh = {s.bundle for r in reports for s in r.results}
+    engine.results.expire(cut.number - engine.retained_ticks, fresh)
     return kept
 
 

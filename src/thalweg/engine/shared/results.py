@@ -6,7 +6,7 @@ for what follows an id; sinks get each tick's emissions and keep their own progr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -63,6 +63,7 @@ class Results:
         self.folder = folder / "results"
         self.folder.mkdir(exist_ok=True)
         self._reader = SegmentReader()
+        self._by_tick: dict[int, set[str]] | None = None  # files, once somebody has to know
 
     def rows(self, segments: Sequence[Segment]) -> pl.DataFrame:
         """One query's rows of one tick, from the tasks that made them."""
@@ -85,8 +86,29 @@ class Results:
             if query in columns
         ]
 
+    def expire(self, upto: int, fresh: Iterable[str]) -> None:
+        """Remove the files of all ticks up to this one; `fresh` are those that have just come.
+
+        At every tick, so it asks neither the book nor the folder.
+        """
+        if self._by_tick is None:
+            self._by_tick = {}
+            for path in self.folder.iterdir():
+                self._by_tick.setdefault(_tick_of(path.name), set()).add(path.name)
+        for name in fresh:
+            self._by_tick.setdefault(_tick_of(name), set()).add(name)
+        self._reader.keep_only(self.folder, set())  # the sinks have had them
+        for tick in [t for t in self._by_tick if t <= upto]:
+            for name in self._by_tick.pop(tick):
+                (self.folder / name).unlink(missing_ok=True)
+
     def keep_only(self, bundles: set[str]) -> None:
+        """Remove all other files: what a tick that failed has left behind."""
         self._reader.keep_only(self.folder, bundles)
         for path in self.folder.iterdir():
             if path.name not in bundles:
                 path.unlink(missing_ok=True)
+
+
+def _tick_of(bundle: str) -> int:
+    return int(bundle.split("-", 1)[0])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from thalweg.engine.shared.engine import RETAINED_TICKS
 from thalweg.engine.site.ticker import TICK_INTERVAL_S, TICK_ROWS
 from thalweg.engine.sources.feed import LARGEST_BACKLOG
 
@@ -14,7 +13,7 @@ from thalweg.engine.sources.feed import LARGEST_BACKLOG
 class SiteSettings:
     tick_rows: int = TICK_ROWS
     tick_interval_s: float = TICK_INTERVAL_S
-    retained_ticks: int = RETAINED_TICKS  # so long can readers come back for results
+    retained_ticks: int = 5_000  # so long can readers come back for results
     largest_backlog: int = LARGEST_BACKLOG
     durable: bool = True
     base_folder: Path = field(default_factory=Path.cwd)  # where relative paths start
