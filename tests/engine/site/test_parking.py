@@ -1,4 +1,5 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -7,6 +8,7 @@ from tests.engine.site.conftest import OpenSite, rows, said
 
 from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared.kernels.registry import KERNELS
+from thalweg.engine.shared.planning import Registered, make_plan
 from thalweg.engine.site import Site
 from thalweg.engine.site.parking import culprits, is_surroundings, last_line
 
@@ -104,6 +106,26 @@ def test_a_query_that_is_parked_late_keeps_what_it_said(
     assert said(site, "poisoned") == before
     assert (7, "+", 7) not in said(site, "good")  # 7 is not final yet
     assert (5, "-", 2) in said(site, "good")
+
+
+def test_a_query_that_can_not_be_planned_is_parked_too(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thalweg.engine.site.ticker._LONGEST_PAUSE_S", 0.01)
+
+    def planned(queries: Iterable[Registered], *rest: Any) -> Any:
+        chosen = list(queries)
+        if any(q.name == "poisoned" for q in chosen):
+            raise KeyError("no plan for this")
+        return make_plan(chosen, *rest)
+
+    for module in ("thalweg.engine.shared.engine", "thalweg.engine.site.parking"):
+        monkeypatch.setattr(f"{module}.make_plan", planned)
+    site.execute(SCRIPT)
+    site.push("S", rows((1, 1), (2, 2)))
+    site.settle()
+    assert [q.name for q in site.queries() if q.state == "parked"] == ["poisoned"]
+    assert said(site, "good") == [(1, "+", 1)]
 
 
 def test_a_full_disk_parks_nobody(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

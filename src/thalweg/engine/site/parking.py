@@ -14,7 +14,7 @@ import msgspec
 
 from thalweg.engine.shared.cut import Cut
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.planning import Registered
+from thalweg.engine.shared.planning import Registered, make_plan
 from thalweg.engine.site.book import Book
 
 log = logging.getLogger(__name__)
@@ -69,16 +69,21 @@ def culprits(names: Sequence[str], fails: Callable[[Sequence[str]], bool]) -> li
 
 
 def park_culprits(engine: SharedEngine, book: Book) -> dict[str, str]:
-    """Find and park the queries for which the written-down tick fails: name -> error."""
+    """Find and park the queries for which the tick fails: name -> error.
+
+    A tick that is not written down yet has failed in planning, and so only that is rehearsed.
+    """
     number, record = engine.store.tick()
-    if record is None:
-        return {}
-    cut = msgspec.msgpack.decode(record, type=Cut)
+    cut = None if record is None else msgspec.msgpack.decode(record, type=Cut)
     errors: dict[str, str] = {}
 
     def fails(names: Sequence[str]) -> bool:
         try:
-            engine.rehearse(cut, names)
+            if cut is None:
+                chosen = [engine.queries[n] for n in names]
+                make_plan(chosen, engine.streams, engine._stems())
+            else:
+                engine.rehearse(cut, names)
         except Exception as error:
             if is_surroundings(error):
                 raise
@@ -88,14 +93,17 @@ def park_culprits(engine: SharedEngine, book: Book) -> dict[str, str]:
         return False
 
     with engine._lock:
-        found = culprits([n for n in cut.queries if n in engine.queries], fails)
+        asked = engine.queries if cut is None else cut.queries
+        found = culprits([n for n in asked if n in engine.queries], fails)
         if not found:
             return {}
         rest = {n: q for n, q in engine.queries.items() if n not in found}
         with engine.store.transaction():
             for name in found:
                 book.park(name, number, errors[name])
-            engine.store.write_tick(number, msgspec.msgpack.encode(_without(cut, found, rest)))
+            if cut is not None:
+                record = msgspec.msgpack.encode(_without(cut, found, rest))
+                engine.store.write_tick(number, record)
         engine.queries = rest
         engine._plan = None
     for name in found:
