@@ -50,6 +50,11 @@ def test_files_are_in_order_of_arrival_and_of_modification(tmp_path):
     assert sorted(by_name, key=lambda f: f.stat().st_mtime) == by_name
 
 
+def test_files_are_full_whatever_the_partitions(tmp_path):
+    staged = stage(STREAM, _arrivals((0, 1), (1, 1), (0, 2), (1, 2), (0, 3)), tmp_path / "S", 2)
+    assert [pq.read_table(f).num_rows for f in sorted(staged.folder.iterdir())] == [2, 2, 1]
+
+
 def test_disorder_is_measured_over_all_partitions(tmp_path):
     # Partition 1 is far behind partition 0, yet nothing of it is late.
     staged = stage(STREAM, _arrivals((0, 100), (1, 1), (1, 2), (0, 98)), tmp_path / "S", 10)

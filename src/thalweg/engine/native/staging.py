@@ -69,32 +69,36 @@ def stage(
     """Write the tuples that count; those below the horizon count for the watermark only."""
     staged = Staged(stream, folder)
     folder.mkdir(parents=True)
+    held = arrow_schema(stream).empty_table()
     for partition, table in _chunks(stream, source, rows_per_file):
         accepted = _accepted(staged, partition, table)
         if horizon is not None:
             accepted = accepted.filter(pc.field(TS) >= horizon)
         _measure(staged, accepted[TS].to_numpy())
-        _write(staged, accepted)
+        held = pa.concat_tables([held, accepted])
+        while held.num_rows >= rows_per_file:
+            _write(staged, held.slice(0, rows_per_file))
+            held = held.slice(rows_per_file)
+    if held.num_rows:
+        _write(staged, held)
     return staged
 
 
 def _chunks(
     stream: StreamDef, source: Source, rows_per_file: int
 ) -> Iterator[tuple[int, pa.Table]]:
-    """(partition, tuples) in order of arrival, each as large as a file at most."""
+    """(partition, tuples) in order of arrival."""
     if isinstance(source, Sequence):
         for partition, run in _runs(source, rows_per_file):
             yield partition, _table(stream, run)
         return
     schema = arrow_schema(stream)
     for partition, rows in source.batches:
-        table = rows.rename({"_ts": TS}).select(schema.names).to_arrow().cast(schema)
-        for first in range(0, table.num_rows, rows_per_file):
-            yield partition, table.slice(first, rows_per_file)
+        yield partition, rows.rename({"_ts": TS}).select(schema.names).to_arrow().cast(schema)
 
 
 def _runs(arrivals: Iterable[Arrival], most: int) -> Iterator[tuple[int, list[Arrival]]]:
-    """Arrivals cut where the partition changes, or the file is full."""
+    """Arrivals cut where the partition changes, or there are enough for a file."""
     run: list[Arrival] = []
     for arrival in arrivals:
         if run and (run[0].partition != arrival.partition or len(run) == most):
@@ -144,8 +148,6 @@ def _measure(staged: Staged, instants: np.ndarray) -> None:
 
 
 def _write(staged: Staged, table: pa.Table) -> None:
-    if table.num_rows == 0:
-        return
     path = staged.folder / f"{staged.files:08d}.parquet"
     pq.write_table(table, path)
     # Spark takes files in order of their modification times, whose ties it breaks as it likes.
