@@ -1,0 +1,34 @@
+"""CSV: exactly once, by cutting the file back to what was committed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from thalweg.engine.shared.results import Emission
+from thalweg.engine.sinks.append import AppendedFile
+from thalweg.engine.sinks.flat import flat
+
+
+class CsvSink:
+    """Columns `_ts`, `_op` and the query's own; NULL is empty, an empty text is `""`.
+
+    A new file starts with the columns' names; one that was there before is only continued.
+    """
+
+    def __init__(self, path: Path | str, *, durable: bool = True) -> None:
+        self._file = AppendedFile(Path(path), durable=durable)
+
+    def open(self, committed: bytes | None) -> None:
+        self._file.open(None if committed is None else int(committed))
+
+    def write(self, emission: Emission) -> None:
+        text = flat(emission).write_csv(
+            include_header=self._file.length == 0, datetime_format="%Y-%m-%dT%H:%M:%S%.f"
+        )
+        self._file.append(text.encode())
+
+    def progress(self) -> bytes:
+        return str(self._file.sync()).encode()
+
+    def close(self) -> None:
+        self._file.close()
