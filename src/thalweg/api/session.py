@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from thalweg.api.execute import execute
 from thalweg.api.infer import create_stream
 from thalweg.api.queries import Queries, Query
 from thalweg.api.streams import Stream
@@ -103,7 +104,7 @@ class Thalweg:
 
     def cql(self, text: str) -> Queries:
         """Run statements: CREATE, DROP, or queries as such. All of the text, or nothing of it."""
-        script = self.site.execute(text)
+        script = execute(self.site, text)
         return Queries(Query(self.site, definition) for definition in script.queries)
 
     def query(self, name: str) -> Query:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -29,5 +31,7 @@ def reporting() -> Iterator[None]:
         complain(str(error))
         raise typer.Exit(error.code) from None
     except BrokenPipeError:
-        # Whoever read our output has had enough, as `head` does.
+        # Whoever read our output has had enough, as `head` does. What is still buffered has nowhere
+        # to go, and Python would complain about it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(OK) from None

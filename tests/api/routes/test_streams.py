@@ -158,6 +158,16 @@ def test_pushing_to_a_stream_that_has_a_source_is_a_conflict(service: LiveServic
     assert answer.status_code == 409
 
 
+def test_a_source_that_is_not_there_is_a_mistake_with_its_place(service: LiveService) -> None:
+    text = "CREATE STREAM S (a INTEGER) TIMESTAMP BY ts;\nCREATE STREAM T (a INTEGER)\n"
+    answer = service.http.post("/streams", content=text + "TIMESTAMP BY ts FROM 'nothing.csv'")
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert (error["line"], error["column"]) == (2, 15)
+    assert "there is no file" in error["message"]
+    assert service.http.get("/streams").json() == []
+
+
 def test_decimals_keep_their_digits(service: LiveService) -> None:
     service.http.post(
         "/streams", content="CREATE STREAM M (x DECIMAL(10, 2)) TIMESTAMP BY ts; SELECT x FROM M"

@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from thalweg.api.bodies import NDJSON, submission_of
 from thalweg.api.events import events, lines_with_ids
+from thalweg.api.execute import execute
 from thalweg.api.problems import BadRequest, diagnostic_json
 from thalweg.engine.site import Position, Site
 from thalweg.engine.site.positions import START, parse_position
@@ -50,9 +51,14 @@ def site_of(request: Request) -> Site:
 @router.post("/queries", status_code=201, openapi_extra=CQL_BODY)
 async def submit(request: Request) -> dict[str, Any]:
     """Run CQL statements: CREATE, DROP, or queries as such."""
+    return await run_submission(request)
+
+
+async def run_submission(request: Request) -> dict[str, Any]:
     given = await submission_of(request)
-    site = site_of(request)
-    script = await run_in_threadpool(site.execute, given.cql, name=given.name, folder=given.folder)
+    script = await run_in_threadpool(
+        execute, site_of(request), given.cql, name=given.name, folder=given.folder
+    )
     return done_json(script, given.cql, given.name)
 
 

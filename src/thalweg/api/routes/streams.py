@@ -9,11 +9,10 @@ from typing import Annotated, Any, Literal
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Body, Query, Request, Response
-from starlette.concurrency import run_in_threadpool
 
-from thalweg.api.bodies import ARROW, NDJSON, body_of, media_type, rows_of, submission_of
+from thalweg.api.bodies import ARROW, NDJSON, body_of, media_type, rows_of
 from thalweg.api.problems import BadRequest
-from thalweg.api.routes.queries import CQL_BODY, done_json, site_of
+from thalweg.api.routes.queries import CQL_BODY, run_submission, site_of
 from thalweg.engine.shared.ingest import late_file, rejects_file
 from thalweg.engine.site import Busy
 from thalweg.engine.site.feeds import RETRY_AFTER_S
@@ -39,11 +38,7 @@ Partition = Annotated[int, Query(ge=0, lt=1 << 18, description="of the source; e
 @router.post("/streams", status_code=201, openapi_extra=CQL_BODY)
 async def define(request: Request) -> dict[str, Any]:
     """Run CQL statements, such as CREATE STREAM (the same as POST /queries)."""
-    given = await submission_of(request)
-    script = await run_in_threadpool(
-        site_of(request).execute, given.cql, name=given.name, folder=given.folder
-    )
-    return done_json(script, given.cql, given.name)
+    return await run_submission(request)
 
 
 @router.get("/streams")

@@ -1,0 +1,25 @@
+"""Runs CQL on a site; what is wrong with a text, also with its sources, points into the text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from thalweg.cql import CqlError, parse_script
+from thalweg.cql.errors import DEFAULT_NAME, Mistake
+from thalweg.engine.site import Site
+from thalweg.engine.site.scripts import Script
+from thalweg.engine.sources.errors import SourceError
+
+
+def execute(
+    site: Site, text: str, *, name: str = DEFAULT_NAME, folder: Path | None = None
+) -> Script:
+    """As `Site.execute`. Raises CqlError."""
+    try:
+        return site.execute(text, name=name, folder=folder)
+    except SourceError as error:
+        for statement in parse_script(text, name=name):
+            if statement.name is not None and statement.name.text == error.stream:
+                mistake = Mistake(str(error), statement.name.span)
+                raise CqlError([mistake.diagnostic(text)], text, name) from None
+        raise
