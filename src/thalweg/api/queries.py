@@ -54,8 +54,8 @@ class Query:
         return call_for_rows(self._site, self.name, call)
 
     def write_to(self, target: str) -> str:
-        """Write rows to `jsonl:FILE` or `parquet:FOLDER` from now on, exactly once and after every
-        restart; gives the sink's name."""
+        """Write rows to `jsonl:FILE`, `csv:FILE`, `parquet:FOLDER` or `kafka:HOST:PORT/TOPIC` from
+        now on, exactly once and after every restart; gives the sink's name."""
         return self._site.write_to(self.name, target)
 
     def explain(self, form: str = "logical") -> str:

@@ -13,4 +13,5 @@ def test_prometheus_sees_queries_streams_and_ticks(site: Site) -> None:
     assert 'thalweg_stream_arrived_total{stream="S"} 3.0' in lines
     assert 'thalweg_stream_late_total{stream="S"} 1.0' in lines
     assert "thalweg_healthy 1.0" in lines
+    assert any(x.startswith('thalweg_tick_phase_seconds_total{phase="commit"}') for x in lines)
     assert "thalweg_tick_tuples_total 2.0" in lines

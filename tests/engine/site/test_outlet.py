@@ -6,9 +6,10 @@ import pytest
 from tests.engine.site.conftest import OpenSite, rows, said
 
 from thalweg.engine.shared.results import Emission
+from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.sinks.callback import CallbackSink
 from thalweg.engine.sinks.jsonl import JsonLinesSink
-from thalweg.engine.site import Site, WrongUse
+from thalweg.engine.site import Site
 
 SCRIPT = "CREATE STREAM S (a INTEGER) TIMESTAMP BY ts; CREATE QUERY q AS SELECT a FROM S"
 
@@ -102,6 +103,6 @@ def test_a_sink_goes_on_after_a_restart_and_after_a_crash(
 def test_a_sink_that_is_none_is_refused(site: Site) -> None:
     site.execute(SCRIPT)
     for target in ("out", "xml:out", "jsonl:"):
-        with pytest.raises(WrongUse, match="there is no sink"):
+        with pytest.raises(SinkError, match="there is no sink"):
             site.write_to("q", target)
     assert site.queries()[0].sinks == []

@@ -16,7 +16,7 @@ router = APIRouter(tags=["queries"])
 def add_sink(
     request: Request,
     name: str,
-    target: Annotated[str, Body(description="jsonl:FILE or parquet:FOLDER")],
+    target: Annotated[str, Body(description="jsonl:FILE, csv:FILE, parquet:FOLDER, kafka:…")],
     folder: Annotated[str | None, Body(description="where a relative path starts")] = None,
 ) -> dict[str, str]:
     """Write the query's rows to a file or folder of the service's machine, exactly once, from the

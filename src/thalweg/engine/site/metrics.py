@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,13 @@ class SiteMetrics:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._ticks, self._seconds, self._rows_in = 0, 0.0, 0
+        self._by_phase: Counter[str] = Counter()
 
     def ticked(self, done: Ticked) -> None:
         self._ticks += 1
         self._seconds += done.tick.seconds
         self._rows_in += done.tick.rows_in
+        self._by_phase.update(done.tick.by_phase)
 
     def collect(self) -> Iterable[Metric]:
         health = self._site.health()
@@ -39,6 +42,12 @@ class SiteMetrics:
         yield CounterMetricFamily(
             "thalweg_tick_tuples", "Tuples that ticks took in since the start", self._rows_in
         )
+        phases = CounterMetricFamily(
+            "thalweg_tick_phase_seconds", "Where ticks' time went", labels=["phase"]
+        )
+        for phase, seconds in sorted(self._by_phase.items()):
+            phases.add_metric([phase], seconds)
+        yield phases
         yield from self._of_queries()
         yield from self._of_streams()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from thalweg.engine.shared.executors import Executor, InProcess
+from thalweg.engine.sinks.registry import open_sink
 from thalweg.engine.site.scripts import Compiler
 from thalweg.engine.site.settings import SiteSettings
 from thalweg.engine.site.site import Site
@@ -49,6 +50,7 @@ def open_site(
             compiler,
             executor,
             open_source=_opener(spark),
+            open_sink=lambda target, base: open_sink(target, base, spark),
             settings=settings,
             on_close=stop,
         )

@@ -6,17 +6,18 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.sinks.base import Sink
 from thalweg.engine.site.book import Book
 from thalweg.engine.site.dropping import purge_stream, reread_segments
 from thalweg.engine.site.feeds import Feeds
 from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.scripts import Compiler, Script
-from thalweg.engine.site.targets import open_target
 from thalweg.engine.site.turns import Turns
 from thalweg.engine.sources.feed import Source
 from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef
 
 OpenSource = Callable[[StreamDef, Path], Source]
+OpenSink = Callable[[str, Path], Sink]  # by a text such as jsonl:FILE
 PUSH = "push:"  # FROM 'push:', or no FROM: tuples are pushed
 
 
@@ -33,12 +34,13 @@ class Registry:
         *,
         compiler: Compiler,
         open_source: OpenSource,
+        open_sink: OpenSink,
         base_folder: Path,
     ) -> None:
         self.catalog = Catalog()
         self._engine, self._book, self._outlet, self._feeds = engine, book, outlet, feeds
         self._turns = turns
-        self._compiler, self._open_source = compiler, open_source
+        self._compiler, self._open_source, self._open_sink = compiler, open_source, open_sink
         self._base_folder = base_folder
 
     def restore(self) -> None:
@@ -49,7 +51,7 @@ class Registry:
         self.catalog = script.catalog
         for query, name, target, folder in self._book.working_sinks():
             if query not in parked:
-                self._outlet.attach(query, name, open_target(target, Path(folder)))
+                self._outlet.attach(query, name, self._open_sink(target, Path(folder)))
         self._begin_feeds(script.catalog.streams())
 
     def execute(self, text: str, name: str, folder: Path | None) -> Script:

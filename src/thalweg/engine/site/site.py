@@ -21,6 +21,7 @@ from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.executors import Executor
 from thalweg.engine.shared.ingest import Receipt
 from thalweg.engine.sinks.base import Sink
+from thalweg.engine.sinks.registry import open_sink
 from thalweg.engine.site.book import Book, kind_of
 from thalweg.engine.site.dropping import sweep_landed
 from thalweg.engine.site.errors import SiteError, Unknown, WrongUse
@@ -31,12 +32,11 @@ from thalweg.engine.site.metrics import SiteMetrics
 from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.positions import START, Position
 from thalweg.engine.site.reading import Page, Reading
-from thalweg.engine.site.registry import OpenSource, Registry
+from thalweg.engine.site.registry import OpenSink, OpenSource, Registry
 from thalweg.engine.site.scripts import Compiler, Script
 from thalweg.engine.site.settings import SiteSettings
 from thalweg.engine.site.status import Health, QueryStatus, StreamStatus
 from thalweg.engine.site.survey import Survey
-from thalweg.engine.site.targets import open_target
 from thalweg.engine.site.ticker import Ticked, Ticker
 from thalweg.engine.site.turns import Turns
 from thalweg.engine.sources.feed import Source
@@ -58,6 +58,7 @@ class Site:
         executor: Executor,
         *,
         open_source: OpenSource,
+        open_sink: OpenSink = open_sink,
         settings: SiteSettings | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
@@ -96,10 +97,11 @@ class Site:
             self.turns,
             compiler=compiler,
             open_source=open_source,
+            open_sink=open_sink,
             base_folder=self.settings.base_folder,
         )
         self._listeners: list[Callable[[], None]] = []
-        self._on_close = on_close
+        self._open_sink, self._on_close = open_sink, on_close
         self._closed = False
         sweep_landed(self.engine)
         try:
@@ -271,12 +273,12 @@ class Site:
             self.outlet.detach(found.name, name)
 
     def write_to(self, query: str, target: str, folder: Path | None = None) -> str:
-        """Write what the query says from the next tick on to `jsonl:FILE` or `parquet:FOLDER`, and
-        go on with it after every restart; gives the sink's name. Relative paths start at `folder`.
-        """
+        """Write what the query says from the next tick on to `jsonl:FILE`, `parquet:FOLDER` or
+        another sink (`sinks.registry`), and go on with it after every restart; gives the sink's
+        name. Relative paths start at `folder`."""
         found = self.query(query)
         base = (folder or self.settings.base_folder).resolve()
-        sink = open_target(target, base)
+        sink = self._open_sink(target, base)
         with self.turns.between_ticks(), self.engine.store.transaction():
             taken = {name for q, name, _, _ in self.book.sinks() if q == found.name}
             name = next(n for i in itertools.count(1) if (n := f"sink-{i}") not in taken)
