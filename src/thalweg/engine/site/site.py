@@ -9,9 +9,7 @@ for page in site.results("hot"): ...
 from __future__ import annotations
 
 import itertools
-import logging
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -27,8 +25,10 @@ from thalweg.engine.site.dropping import sweep_landed
 from thalweg.engine.site.errors import SiteError, Unknown, WrongUse
 from thalweg.engine.site.explaining import Explanation, explain
 from thalweg.engine.site.feeds import Feeds, SiteFeed
+from thalweg.engine.site.following import columns_of, follow_pages
 from thalweg.engine.site.lock import FolderLock
 from thalweg.engine.site.metrics import SiteMetrics
+from thalweg.engine.site.notices import Notices
 from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.positions import START, Position
 from thalweg.engine.site.reading import Page, Reading
@@ -41,8 +41,6 @@ from thalweg.engine.site.ticker import Ticked, Ticker
 from thalweg.engine.site.turns import Turns
 from thalweg.engine.sources.feed import Source
 from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
-
-log = logging.getLogger(__name__)
 
 
 class Site:
@@ -100,7 +98,7 @@ class Site:
             open_sink=open_sink,
             base_folder=self.settings.base_folder,
         )
-        self._listeners: list[Callable[[], None]] = []
+        self.notices = Notices()
         self._open_sink, self._on_close = open_sink, on_close
         self._closed = False
         sweep_landed(self.engine)
@@ -220,35 +218,15 @@ class Site:
         """What the query has said behind a position, tick by tick; `follow` waits for more, for
         as long as the query stands (or `timeout_s` long without a row)."""
         found = self.query(query)
-        columns = tuple(f.name for f in found.plan.schema)
         self.reading.check(after)
-        return self._pages(found, columns, after, follow, timeout_s)
+        if not follow:
+            return self.reading.pages(found.name, columns_of(found), after)
+        return follow_pages(self.reading, found, after, lambda: self.ending(found), timeout_s)
 
     def tail(self, query: str, rows: int) -> list[Page]:
         """The query's last rows."""
         found = self.query(query)
-        columns = tuple(f.name for f in found.plan.schema)
-        return self.reading.tail(found.name, columns, rows)
-
-    def _pages(
-        self,
-        query: QueryDef,
-        columns: tuple[str, ...],
-        after: Position,
-        follow: bool,
-        timeout_s: float | None,
-    ) -> Iterator[Page]:
-        while True:
-            seen, end, found = self.reading.changes, self.ending(query), False
-            for page in self.reading.pages(query.name, columns, after):
-                yield page
-                after, found = page.last, True
-            if not follow or end is not None:
-                return
-            if not found:
-                waited = self.reading.wait(seen, 1.0 if timeout_s is None else timeout_s)
-                if not waited and timeout_s is not None:
-                    return
+        return self.reading.tail(found.name, columns_of(found), rows)
 
     def ending(self, query: QueryDef) -> str | None:
         """Why nothing will follow what the query has said, if that is so."""
@@ -289,13 +267,7 @@ class Site:
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call the listener, on any thread, after every tick and every change of the catalog, and
         when the site closes; gives how to stop it."""
-        self._listeners.append(listener)
-
-        def stop() -> None:
-            with suppress(ValueError):
-                self._listeners.remove(listener)
-
-        return stop
+        return self.notices.listen(listener)
 
     # --- what is going on
 
@@ -321,7 +293,7 @@ class Site:
             raise SiteError(f"{found.name} is being made or dropped: try again")
         if feed.thread is not None:
             raise WrongUse(
-                f"{kind_of(found)} {found.name} is fed from {found.source!r}: "
+                f"{kind_of(found)} {found.name} is fed from {found.source or 'this process'!r}: "
                 "tuples can only be pushed to one without FROM"
             )
         return feed
@@ -337,8 +309,4 @@ class Site:
     def _tell(self) -> None:
         """Let readers and listeners look again."""
         self.reading.changed()
-        for listener in list(self._listeners):
-            try:
-                listener()
-            except Exception as error:
-                log.warning("a listener failed: %s", error)
+        self.notices.tell()
