@@ -28,8 +28,12 @@ demo: setup ## Run the main job: live queries over auction streams, for about a 
 demo-picture: setup ## Record the demo's screen for the README
 	@$(BIN)/thalweg demo --seconds 45 --svg docs/images/demo.svg
 
+.PHONY: kafka
+kafka: $(STAMP) ## Fetch Spark's Kafka connector, and a broker for the tests, with Maven
+	@$(BIN)/python scripts/fetch_kafka.py
+
 .PHONY: test
-test: setup ## Run the tests (PYTEST_ARGS="tests/cql -x" narrows them)
+test: setup kafka ## Run the tests (PYTEST_ARGS="tests/cql -x" narrows them)
 	$(BIN)/pytest $(PYTEST_ARGS)
 
 .PHONY: lint

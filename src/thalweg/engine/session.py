@@ -26,6 +26,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from thalweg.engine.jars import connector_jars
 from thalweg.engine.java import java_problem
 
 LOG_CONFIG = Path(__file__).with_name("log4j2.properties")
@@ -110,6 +111,9 @@ def default_settings(master: str) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "thalweg-warehouse"),
     }
     settings |= {f"spark.executorEnv.{name}": "1" for name in _ONE_THREAD}
+    # Only a process's first session can add classes to its JVM: so they come if they are there.
+    if jars := connector_jars():
+        settings["spark.jars"] = ",".join(map(str, jars))
     if master.startswith("local"):
         settings |= {
             "spark.driver.host": "127.0.0.1",

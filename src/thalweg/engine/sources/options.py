@@ -55,6 +55,12 @@ class Options:
                 f"{self._stream}: option {name} is {expected}, not {text!r}"
             ) from None
 
+    def starting_with(self, prefix: str) -> Mapping[str, str]:
+        """Options for somebody else, told by how their names start."""
+        found = {n: v for n, v in self._left.items() if n.startswith(prefix)}
+        self._left = {n: v for n, v in self._left.items() if n not in found}
+        return found
+
     def rest(self) -> Mapping[str, str]:
         """What has not been asked for: for someone else to judge."""
         left, self._left = self._left, {}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
-SCHEMES = ("generator:", "push:", "file:")
+SCHEMES = ("generator:", "push:", "file:", "kafka:")
 ROWS_PER_BATCH = 65_536
 
 
@@ -64,6 +64,11 @@ def _open(
                 )
             Options(stream).done()
             return push.PushSource()
+        case "kafka:":
+            # Spark takes a second to import: whoever does without it does not pay for it.
+            from thalweg.engine.sources.kafka import open_kafka
+
+            return open_kafka(stream, uri, spark, live=live, rows_per_batch=rows)
         case "" | "file:":
             return open_files(stream, uri, base_dir, spark, live=live, rows_per_batch=rows)
         case scheme:

@@ -33,7 +33,7 @@ class CsvLines:
         assert block.file == self._file, "a file's first block comes first"
         rows = self._rows(block.text) if block.text else self._empty()
         if rows is None:
-            rows = together(self._halved(block.file, block.numbered()))
+            rows = together(self._halved(block, block.numbered()))
         return typed_columns(rows, self._types)
 
     # --- the columns of a file
@@ -115,16 +115,16 @@ class CsvLines:
 
     # --- lines that are no rows
 
-    def _halved(self, file: str, lines: list[tuple[int, bytes]]) -> list[pl.DataFrame]:
+    def _halved(self, block: Block, lines: list[tuple[int, bytes]]) -> list[pl.DataFrame]:
         if len(lines) == 1:
-            return [self._single(file, *lines[0])]
+            return [self._single(block, *lines[0])]
         rows = self._rows(b"".join(line + b"\n" for _, line in lines)) if lines else self._empty()
         if rows is not None:
             return [rows]
         middle = len(lines) // 2
-        return self._halved(file, lines[:middle]) + self._halved(file, lines[middle:])
+        return self._halved(block, lines[:middle]) + self._halved(block, lines[middle:])
 
-    def _single(self, file: str, number: int, line: bytes) -> pl.DataFrame:
+    def _single(self, block: Block, number: int, line: bytes) -> pl.DataFrame:
         why = "a carriage return within the line"
         if b"\r" not in line:
             try:
@@ -139,4 +139,4 @@ class CsvLines:
                 is_open = line.count(b'"') % 2
                 counted = f"{odd[0] if odd else self._width} values, not {self._width}"
                 why = "a quote that is not closed" if is_open else counted
-        return refused(list(self._types), file, number, line, why)
+        return refused(list(self._types), block, number, line, why)

@@ -91,9 +91,7 @@ class JsonLines:
             if isinstance(value, dict):
                 objects.append(value)
             else:
-                bad.append(
-                    (len(objects), refused(list(self._types), block.file, number, line, why))
-                )
+                bad.append((len(objects), refused(list(self._types), block, number, line, why)))
         rows = frame_of_rows(self._stream, objects)
         if not bad:
             return rows

@@ -15,11 +15,16 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some lines of a file, each with its line end; `first` counts the lines before them."""
+    """Some lines of a file, each with its line end; `first` counts the lines before them.
+
+    Where lines are not counted, `numbers` and `unit` say what they are called by.
+    """
 
     file: str
     first: int
     text: bytes
+    numbers: Sequence[int] | None = None
+    unit: str = "line"
 
     @property
     def count(self) -> int:
@@ -27,9 +32,9 @@ class Block:
 
     def numbered(self) -> list[tuple[int, bytes]]:
         """(line number from 1, line without its end) of the lines that are not blank."""
-        lines = self.text.removesuffix(b"\n").split(b"\n")
-        numbered = enumerate((line.removesuffix(b"\r") for line in lines), self.first + 1)
-        return [(number, line) for number, line in numbered if line.strip()]
+        lines = [x.removesuffix(b"\r") for x in self.text.removesuffix(b"\n").split(b"\n")]
+        numbers = self.numbers or range(self.first + 1, self.first + 1 + len(lines))
+        return [(n, line) for n, line in zip(numbers, lines, strict=True) if line.strip()]
 
     def without_mark(self) -> Block:
         """A byte order mark that some systems put at a file's beginning is not part of it."""
@@ -63,9 +68,12 @@ def is_utf8(text: bytes) -> bool:
     return True
 
 
-def refused(columns: Sequence[str], file: str, number: int, line: bytes, why: str) -> pl.DataFrame:
+def refused(
+    columns: Sequence[str], block: Block, number: int, line: bytes, why: str
+) -> pl.DataFrame:
     """A line that is no row: a row of nothing but NULL, and the reason."""
-    reason, raw = f"{file}, line {number}: {why}", line.decode(errors="replace")
+    reason = f"{block.file}, {block.unit} {number}: {why}"
+    raw = line.decode(errors="replace")
     return pl.DataFrame({**{c: [None] for c in columns}, REFUSED: [reason], RAW: [raw]})
 
 

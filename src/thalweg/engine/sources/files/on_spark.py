@@ -1,20 +1,11 @@
-"""Reads files through Spark, wherever Spark can read: tasks set pieces down, the driver takes them.
-
-Pieces lie in a folder that tasks and driver share, as the engine's own segments do. So no file is
-too large for the driver, and what comes out does not depend on how Spark cut and scheduled it.
-"""
+"""Reads files through Spark, wherever Spark can read."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
-from typing import cast
 from urllib.parse import unquote, urlsplit
 
-import polars as pl
-import pyarrow as pa
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming import DataStreamReader
@@ -23,10 +14,10 @@ from pyspark.sql.types import StructType
 from thalweg.engine.sources.files.direct import Part, Table
 from thalweg.engine.sources.files.lines import Block
 from thalweg.engine.sources.files.locate import File, natural_key
-from thalweg.engine.sources.files.staging import FILE, LINE, START, stage_pieces
+from thalweg.engine.sources.pieces import pieces_of
+from thalweg.engine.sources.staging import FILE, LINE, START
 
 BYTES_PER_JOB = 256 << 20
-_PIECES = "file string, start long, number long, path string"
 
 
 class SparkReader:
@@ -44,20 +35,19 @@ class SparkReader:
     def parts(self, files: Sequence[File], folder: Path) -> Iterator[Part]:
         for group in _groups(files):
             paths = [literally(file.path) for file in group]
-            yield from self.staged(self.read(self.session.read, paths), folder)
+            yield from self.parts_of(self.read(self.session.read, paths), folder)
 
-    def staged(self, frame: DataFrame, folder: Path) -> Iterator[Part]:
-        """The frame's rows, through a folder that is cleared for the purpose."""
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        write = partial(stage_pieces, str(folder), self._rows)
-        pieces = frame.mapInArrow(write, _PIECES).collect()
+    def parts_of(self, frame: DataFrame, folder: Path) -> Iterator[Part]:
+        """What `read` has read, in order."""
         firsts: dict[str, int] = {}
-        for piece in sorted(pieces, key=lambda p: (natural_key(_plain(p.file)), p.start, p.number)):
-            part = _part(self.form, _plain(piece.file), firsts.get(piece.file, 0), piece.path)
-            firsts[piece.file] = part.first + part.count
+        for piece in pieces_of(frame, folder, self._rows, lambda uri: natural_key(_plain(uri))):
+            file, first = _plain(piece.file), firsts.get(piece.file, 0)
+            is_table = self.form == "parquet"
+            part = (
+                Table(file, first, piece.table()) if is_table else Block(file, first, piece.text())
+            )
+            firsts[piece.file] = first + part.count
             yield part
-            Path(piece.path).unlink()
 
     def columns_in(self, file: File) -> StructType:
         """What a Parquet file holds."""
@@ -74,14 +64,6 @@ class SparkReader:
             kept = [LINE]
         file, start = F.col("_metadata.file_path"), F.col("_metadata.file_block_start")
         return frame.select(*(f"`{c}`" for c in kept), file.alias(FILE), start.alias(START))
-
-
-def _part(form: str, file: str, first: int, path: str) -> Part:
-    if form != "parquet":
-        return Block(file, first, Path(path).read_bytes())
-    with pa.memory_map(path) as mapped:
-        table = pa.ipc.open_stream(mapped).read_all()
-    return Table(file, first, cast(pl.DataFrame, pl.from_arrow(table)))
 
 
 def _groups(files: Sequence[File]) -> Iterator[list[File]]:

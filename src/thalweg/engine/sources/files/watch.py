@@ -11,7 +11,7 @@ from thalweg.engine.sources.feed import Feed
 from thalweg.engine.sources.files.locate import Place
 from thalweg.engine.sources.files.on_spark import BYTES_PER_JOB, SparkReader, literally
 from thalweg.engine.sources.files.source import FileProgress, FileSource
-from thalweg.engine.sources.files.staging import LINE
+from thalweg.engine.sources.staging import LINE
 
 _LOOK_S = 0.25
 _TEXT = StructType([StructField(LINE, StringType())])
@@ -35,7 +35,7 @@ class WatchedFiles:
             """After a crash Spark repeats a batch with the same files: some rows may be known."""
             last = _last(feed)
             done = last if last is not None and last.batch == batch else None
-            for part in self._reader.staged(frame, feed.folder / "pieces"):
+            for part in self._reader.parts_of(frame, feed.folder / "pieces"):
                 self._source.deliver(feed, part, done, batch=batch)
 
         writer = self._frame().writeStream.foreachBatch(take)
@@ -43,7 +43,7 @@ class WatchedFiles:
         query = writer.trigger(processingTime=f"{int(_LOOK_S * 1000)} milliseconds").start()
         try:
             while not feed.wait(_LOOK_S):
-                _raise_if_failed(query)
+                raise_if_failed(query)
         finally:
             query.stop()
 
@@ -66,7 +66,8 @@ def _last(feed: Feed) -> FileProgress | None:
     return None if found is None else msgspec.json.decode(found, type=FileProgress)
 
 
-def _raise_if_failed(query: StreamingQuery) -> None:
+def raise_if_failed(query: StreamingQuery) -> None:
+    """A streaming query fails on a thread of its own."""
     error = query.exception()
     if error is not None:
         raise error

@@ -1,0 +1,113 @@
+"""What source and sink ask a Kafka cluster directly, through the JVM that Spark runs in."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.sql import SparkSession
+
+TIMEOUT_MS = 20_000
+_ADDRESS = re.compile(r"(?:kafka:)?(?://)?(?P<servers>[^/\s]+:\d+)/(?P<topic>[A-Za-z0-9._-]+)")
+
+
+class KafkaError(RuntimeError):
+    """Something that Kafka, or the way to it, does not give."""
+
+
+class Address(NamedTuple):
+    """`kafka:host:port[,host:port…]/topic`"""
+
+    servers: str
+    topic: str
+
+
+def parse_address(text: str) -> Address:
+    found = _ADDRESS.fullmatch(text)
+    if found is None:
+        raise KafkaError(f"{text!r} is not of the form kafka:HOST:PORT/TOPIC")
+    return Address(found["servers"], found["topic"])
+
+
+def demand_connector(spark: SparkSession | None) -> SparkSession:
+    """Raises KafkaError where Spark does not have its connector."""
+    if spark is None:
+        raise KafkaError("Kafka is reached through Spark: run with a Spark master")
+    if "kafka" not in (spark.sparkContext.getConf().get("spark.jars") or ""):
+        raise KafkaError(
+            "Spark's connector for Kafka is not there: fetch it with `make kafka`, "
+            "or point THALWEG_JARS to a folder that has it in kafka-connector/"
+        )
+    return spark
+
+
+class Cluster:
+    """Asks about one topic."""
+
+    def __init__(self, spark: SparkSession, address: Address, **settings: str) -> None:
+        self._jvm: Any = spark._jvm  # the classes' own names start there
+        self._gateway: Any = spark.sparkContext._gateway
+        self._address = address
+        self._settings = {
+            "bootstrap.servers": address.servers,
+            "default.api.timeout.ms": str(TIMEOUT_MS),
+            "request.timeout.ms": str(TIMEOUT_MS // 2),
+            **settings,
+        }
+
+    def partitions(self) -> list[int]:
+        with closing(self._admin()) as admin:
+            return self._partitions(admin)
+
+    def end_offsets(self) -> dict[int, int]:
+        """By partition, the offset that the next record will have."""
+        kafka = self._jvm.org.apache.kafka
+        with closing(self._admin()) as admin:
+            latest = kafka.clients.admin.OffsetSpec.latest()
+            asked = {
+                kafka.common.TopicPartition(self._address.topic, number): latest
+                for number in self._partitions(admin)
+            }
+            found = _answer(admin.listOffsets(self._map(asked)).all())
+            return {tp.partition(): found[tp].offset() for tp in found}
+
+    def create(self, partitions: int) -> None:
+        """A new topic."""
+        topics = self._jvm.java.util.ArrayList()
+        new_topic = self._jvm.org.apache.kafka.clients.admin.NewTopic
+        topics.add(new_topic(self._address.topic, partitions, 1))
+        with closing(self._admin()) as admin:
+            _answer(admin.createTopics(topics).all())
+
+    def _admin(self) -> Any:
+        try:
+            admin_client = self._jvm.org.apache.kafka.clients.admin.AdminClient
+            return admin_client.create(self._map(self._settings))
+        except (Py4JError, TypeError) as error:
+            raise KafkaError(f"can't reach {self._address.servers}: {_reason(error)}") from None
+
+    def _partitions(self, admin: Any) -> list[int]:
+        topics = self._jvm.java.util.ArrayList()
+        topics.add(self._address.topic)
+        found = _answer(admin.describeTopics(topics).allTopicNames())
+        return sorted(p.partition() for p in found[self._address.topic].partitions())
+
+    def _map(self, items: dict[Any, Any]) -> Any:
+        made = self._jvm.java.util.HashMap()
+        for key, value in items.items():
+            made.put(key, value)
+        return made
+
+
+def _answer(future: Any) -> Any:
+    try:
+        return future.get()
+    except Py4JJavaError as error:
+        raise KafkaError(_reason(error)) from None
+
+
+def _reason(error: BaseException) -> str:
+    java = getattr(error, "java_exception", None)
+    return str(error if java is None else java.getMessage()).splitlines()[0]
