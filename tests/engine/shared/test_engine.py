@@ -246,3 +246,13 @@ def test_a_timestamp_that_no_window_could_be_added_to_is_refused(running: Runnin
     batch = pl.DataFrame({"ts": [2**62, 1, -(2**63)], "a": [1, 2, 3], "b": ["x", "y", "z"]})
     receipt = running.engine.push("S", batch)
     assert (receipt.accepted, receipt.rejected) == (1, 2)
+
+
+def test_a_watermark_at_zero_is_a_watermark(running: Running):
+    running.submit("everything", "SELECT a FROM S [Now]")
+    running.s((-3, 1, "x"), (0, 2, "y"))
+    running.s((-2, 3, "late"))
+    running.s((5, 4, "z"))
+    running.engine.tick()
+    assert running.engine.store.counters("late/") == {"late/S": 1}
+    assert [c for c in running.said("everything") if c[1] == "+"] == [(-3, "+", 1), (0, "+", 2)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -171,11 +172,9 @@ def _instant(stamp: pl.Expr, stream: StreamDef) -> pl.Expr:
     return stamp.cast(pl.Datetime("us")).cast(pl.Int64) // stream.resolution_us
 
 
-def instants_past(rows: pl.DataFrame, newest: int | None) -> pl.Series:
+def newest_before(rows: pl.DataFrame, newest: int) -> pl.Series:
     """For each row the newest timestamp before it in its partition."""
-    start = BEGINNING if newest is None else newest
-    before = rows[TS].cum_max().shift(1, fill_value=BEGINNING)
-    return before.clip(lower_bound=start)
+    return rows[TS].cum_max().shift(1, fill_value=BEGINNING).clip(lower_bound=newest)
 
 
 class Landing:
@@ -184,6 +183,7 @@ class Landing:
     def __init__(self, store: Store, *, durable: bool = True) -> None:
         self.store = store
         self.durable = durable
+        self._turns: dict[str, threading.Lock] = {}
         self.folder = store.folder / "landed"
         self.folder.mkdir(exist_ok=True)
 
@@ -200,7 +200,23 @@ class Landing:
         """Take a batch; a repeated batch id counts once. Durable when it returns.
 
         `resume` is kept with it: where the source goes on after a restart (`resume_point`).
+        Batches of one stream take turns, since lateness and positions follow from their order.
         """
+        with self._turn(stream):
+            return self._push(stream, batch, partition, batch_id, positions, resume)
+
+    def _turn(self, stream: StreamDef) -> threading.Lock:
+        return self._turns.setdefault(stream.name, threading.Lock())
+
+    def _push(
+        self,
+        stream: StreamDef,
+        batch: pl.DataFrame,
+        partition: int,
+        batch_id: str | None,
+        positions: list[int] | None,
+        resume: bytes | None,
+    ) -> Receipt:
         if batch_id is not None and self._known(stream, batch_id):
             return Receipt(0, 0, 0, repeated=True)
         normalised = normalise(stream, batch)
@@ -211,11 +227,11 @@ class Landing:
             rows = rows.with_columns(places.alias(POS))
         else:
             rows = rows.with_columns(pl.Series(POS, positions, dtype=pl.Int64).gather(rows["_row"]))
-        watermark = instants_past(rows, newest) - stream.lateness
+        watermark = newest_before(rows, newest) - stream.lateness
         is_late = rows[TS] < watermark.clip(lower_bound=self._late_below(stream))
         accepted = rows.filter(~is_late).drop("_row")
         late = rows.filter(is_late)
-        latest = max([newest or BEGINNING, *([int(rows[TS].max())] if rows.height else [])])  # type: ignore[arg-type]
+        latest = max(newest, int(rows[TS].max())) if rows.height else newest  # type: ignore[arg-type]
         with self.store.transaction():
             self._land(stream, partition, accepted, latest, position + batch.height, batch_id)
             self._set_aside(stream, batch, late, normalised.rejected)
@@ -233,9 +249,10 @@ class Landing:
 
     def heartbeat(self, stream: StreamDef, instant: int, *, partition: int = 0) -> None:
         """A promise that no tuple below the instant will come."""
-        newest, position = self._partition(stream, partition)
-        promised = max(newest or BEGINNING, instant + stream.lateness)
-        self._land(stream, partition, None, promised, position, None)
+        with self._turn(stream):
+            newest, position = self._partition(stream, partition)
+            promised = max(newest, instant + stream.lateness)
+            self._land(stream, partition, None, promised, position, None)
 
     def finish(self, stream: StreamDef) -> None:
         """The source has ended: the watermark is infinite."""
@@ -259,13 +276,11 @@ class Landing:
         sql = "SELECT 1 FROM batches WHERE stream = ? AND batch = ?"
         return bool(self.store.all(sql, stream.name, batch_id))
 
-    def _partition(self, stream: StreamDef, partition: int) -> tuple[int | None, int]:
+    def _partition(self, stream: StreamDef, partition: int) -> tuple[int, int]:
+        """The partition's newest timestamp so far, and its next position."""
         sql = "SELECT newest, position FROM partitions WHERE stream = ? AND partition = ?"
         rows = self.store.all(sql, stream.name, partition)
-        if not rows:
-            return None, 0
-        newest, position = rows[0]
-        return (None if newest == BEGINNING else newest), position
+        return rows[0] if rows else (BEGINNING, 0)  # type: ignore[return-value]
 
     def _late_below(self, stream: StreamDef) -> int:
         rows = self.store.all("SELECT late_below FROM floors WHERE stream = ?", stream.name)

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import polars as pl
 
-from thalweg.engine.shared.frames import TS, names
+from thalweg.engine.shared.frames import TS
 from thalweg.engine.shared.kernels.output import OP
 from thalweg.engine.shared.segments import Segment, SegmentReader
 
@@ -26,15 +26,6 @@ class Emission:
     tick: int
     columns: tuple[str, ...]  # the names of c0, c1, …
     rows: pl.DataFrame
-
-    def named(self) -> pl.DataFrame:
-        """`ts`, `op` as + or -, and the columns under their own names."""
-        op = pl.when(pl.col(OP) > 0).then(pl.lit("+")).otherwise(pl.lit("-"))
-        data = self.rows.select(names(len(self.columns)))
-        data.columns = list(self.columns)
-        return pl.concat(
-            [self.rows.select(pl.col(TS).alias("ts"), op.alias("op")), data], how="horizontal"
-        )
 
 
 class Outlet(Protocol):
