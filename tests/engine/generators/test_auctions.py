@@ -56,14 +56,6 @@ def test_duration_scales_with_its_option():
     assert np.median(_durations(openings, closings)[early]) == pytest.approx(60_000, rel=0.05)
 
 
-def test_closings_resume_deep_in_the_stream_where_many_blocks_are_open():
-    # At this rate the open items span dozens of blocks of openings.
-    settings = AuctionSettings(rate=100_000.0, duration=600.0)
-    closings = Auctions(settings).batches("ClosedAuction", 300_000)
-    expected = next(closings).slice(290_000, 1000)
-    assert next(Auctions(settings).batches("ClosedAuction", 1000, start=290_000)) == expected
-
-
 def test_bids_are_for_open_items_at_or_above_the_start_price(openings):
     bids = _columns("Bid", limit=1_000_000)
     items = bids["itemID"]

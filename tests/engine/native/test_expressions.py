@@ -13,7 +13,6 @@ from pyspark.sql.pandas.types import to_arrow_type
 from thalweg.engine.native.expressions import compile_expr
 from thalweg.engine.native.functions import IMPLEMENTATIONS
 from thalweg.engine.native.types import spark_type
-from thalweg.engine.native.unsupported import Unsupported
 from thalweg.engine.reference.expressions import evaluate
 from thalweg.plan import functions
 from thalweg.plan.expr import Col, Expr, Lit
@@ -297,17 +296,3 @@ def test_constants_keep_their_value(sql_type, spark):
         .first()
     )
     assert [v for e, v in zip(values, row, strict=True) if not _same(e, v)] == []
-
-
-@pytest.mark.parametrize(
-    ("expr", "what"),
-    [
-        (functions.cast(Col(0, DOUBLE), VARCHAR), "CAST of DOUBLE to VARCHAR"),
-        (functions.call("like", Col(0, VARCHAR), Col(1, VARCHAR)), "LIKE with a computed pattern"),
-        (functions.call("round", Col(0, DOUBLE), Col(1, INTEGER)), "ROUND to a computed number"),
-        (functions.call("extract", Col(0, VARCHAR), Col(1, TIMESTAMP)), "EXTRACT of a computed"),
-    ],
-)
-def test_what_spark_does_otherwise_is_refused_by_name(expr, what, spark):
-    with pytest.raises(Unsupported, match=f"native can't run {what}.*Use --engine"):
-        compile_expr(expr, [F.col("a"), F.col("b")])

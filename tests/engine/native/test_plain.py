@@ -1,4 +1,6 @@
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from thalweg.cql import compile_script
@@ -68,3 +70,26 @@ def test_plain_rows_are_those_of_the_exact_replay(
     assert 0 < measured.state_rows < 8000
     assert measured.state_memory_bytes > 0
     assert measured.checkpoint_bytes > 0
+
+
+@pytest.mark.parametrize(
+    ("declared", "stamps", "instants"),
+    [
+        ("BIGINT", pa.array([5, 7], pa.int64()), [5, 7]),
+        ("DATE", pa.array([1, 3], pa.date32()), [1, 3]),
+        ("TIMESTAMP", pa.array([86_400_000_001, 3 * 86_400_000_000], pa.timestamp("us")), [1, 3]),
+    ],
+)
+def test_instants_count_in_the_streams_resolution(declared, stamps, instants, spark, tmp_path):
+    """The timestamp need not be part of the tuple."""
+    script = f"""
+        CREATE STREAM S (a BIGINT) TIMESTAMP BY at {declared} RESOLUTION 1 DAY FROM 'files';
+        CREATE QUERY q AS SELECT ISTREAM a FROM S [Now];
+    """
+    (tmp_path / "S").mkdir()
+    pq.write_table(pa.table({"at": stamps, "a": [10, 20]}), tmp_path / "S" / "0.parquet")
+    plan = compile_script(script).queries[0].plan
+    measured = native.measure(spark, plan, {"S": tmp_path / "S"}, tmp_path / "out")
+    rows = spark.read.parquet(str(tmp_path / "out" / "rows")).collect()
+    assert sorted(map(tuple, rows)) == list(zip(instants, [10, 20], strict=True))
+    assert (measured.events, measured.state_rows) == (2, 0)

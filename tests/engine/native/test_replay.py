@@ -8,7 +8,7 @@ from thalweg.cql import compile_script
 from thalweg.engine import native, reference
 from thalweg.engine.arrivals import Arrival
 from thalweg.engine.changelog import difference
-from thalweg.engine.native import replay
+from thalweg.engine.native import inputs as native_inputs
 
 STREAMS = """
 CREATE STREAM S (k BIGINT, v BIGINT) TIMESTAMP BY ts BIGINT LATENESS 4 MILLISECOND;
@@ -31,8 +31,8 @@ CREATE QUERY all_but_one_unbounded AS
 CREATE QUERY never_forgets AS
     SELECT S.k, T.w FROM S, T WHERE S.k = T.k AND S.v < T.w;
 CREATE QUERY three_that_never_forget AS
-    SELECT a.v, b.w, c.x FROM (SELECT v, k FROM S WHERE k = 1) a, (SELECT w, k FROM T WHERE w < 3) b,
-        (SELECT w, x FROM U WHERE x = 'z') c
+    SELECT a.v, b.w, c.x FROM (SELECT v, k FROM S WHERE k = 1) a,
+        (SELECT w, k FROM T WHERE w < 3) b, (SELECT w, x FROM U WHERE x = 'z') c
     WHERE a.k = b.k AND b.w = c.w;
 CREATE QUERY self_join AS
     SELECT a.v, b.v AS other FROM S [Range 7 Millisecond] a, S [Range 7 Millisecond] b
@@ -93,14 +93,14 @@ def test_query_alone_over_two_state_partitions_in_one_batch(spark, tmp_path, que
 
 def test_rows_that_spark_drops_as_late_are_an_error(spark, tmp_path, queries, monkeypatch):
     """The guard under the guarantee: with the watermark too close, Spark loses rows."""
-    stage = replay.stage
+    stage = native_inputs.stage
 
     def overconfident(*args):
         staged = stage(*args)
         staged.disorder = 0
         return staged
 
-    monkeypatch.setattr(replay, "stage", overconfident)
+    monkeypatch.setattr(native_inputs, "stage", overconfident)
     (query,) = [q for q in queries if q.name == "range_now"]
     # Spark judges by the watermark of the batch before: the third batch sees that of the first.
     disordered = [Arrival(0, ts, i, (1, 1)) for i, ts in enumerate([100, 101, 99])]

@@ -10,10 +10,8 @@ bidders and buyers have registered before. A closing's buyer is any of them, not
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import ClassVar
 
 import numpy as np
@@ -21,15 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.engine.generators.base import BLOCK_ROWS, Columns, Generator
+from thalweg.engine.generators.closings import LONGEST, SHORTEST, Closings, durations
 from thalweg.engine.generators.noise import Floats, Ints, between, uniform, zipf
 from thalweg.engine.generators.settings import GeneratorError, Settings
 from thalweg.plan.catalog import Field
 from thalweg.plan.types import BIGINT, DOUBLE, TIMESTAMP, VARCHAR
 
 PERSONS, OPENINGS, BIDS = 1, 3, 46  # of 50 events
-
-SIGMA = 0.6
-SHORTEST, LONGEST = 0.25, 4.0  # an auction's duration, in medians
 
 CITIES = (
     ("Phoenix", "AZ"),
@@ -116,10 +112,10 @@ class Auctions(Generator):
         slots = (times - self.settings.begin) / self._slot_ms(share)
         return np.maximum(slots.astype(np.int64), 1)
 
-    def _durations_ms(self, items: Ints) -> Ints:
-        chosen = self._uniform("duration", items)
-        medians = np.interp(chosen, *_DURATION_QUANTILES)
-        return np.maximum((medians * self.settings.duration * 1000).astype(np.int64), 1)
+    def _closing_times(self, items: Ints) -> Ints:
+        open_ms = durations(self._uniform("duration", items)) * self.settings.duration * 1000
+        opened = self._times("OpenAuction", OPENINGS, items)
+        return opened + np.maximum(open_ms.astype(np.int64), 1)
 
     # --- streams ----------------------------------------------------------------------------------
 
@@ -133,46 +129,13 @@ class Auctions(Generator):
         }
 
     def _closings(self, start: int) -> Iterator[tuple[int, Columns]]:
-        """Closings by time, sliced where each block of openings begins.
-
-        A slice draws on the openings of its own block and of those that may still have been open;
-        each block of openings is sorted once and cut into the slices in which its items close.
-        """
-        block_ms = BLOCK_ROWS * self._slot_ms(OPENINGS)
-        longest_ms = self.settings.duration * 1000 * LONGEST
-        reach = math.ceil(longest_ms / block_ms) + 1  # blocks that may reach into a slice
-        slice_ = start // BLOCK_ROWS  # no more can have closed by then than have opened
-        pieces: defaultdict[int, list[tuple[Ints, Ints]]] = defaultdict(list)
-        closed = max(0, slice_ - reach) * BLOCK_ROWS
-        for block in range(max(0, slice_ - reach), slice_):
-            for target, piece in self._closing_pieces(block, block_ms):
-                if target < slice_:
-                    closed += len(piece[0])
-                else:
-                    pieces[target].append(piece)
-        while True:
-            for target, piece in self._closing_pieces(slice_, block_ms):
-                pieces[target].append(piece)
-            found = pieces.pop(slice_, [])
-            if found:
-                times, items = (np.concatenate(part) for part in zip(*found, strict=True))
-                order = np.argsort(times, kind="stable")
-                yield closed, self._closing_columns(times[order], items[order])
-                closed += len(times)
-            slice_ += 1
-
-    def _closing_pieces(
-        self, block: int, block_ms: float
-    ) -> Iterator[tuple[int, tuple[Ints, Ints]]]:
-        """The closings of a block's items by (time, item), cut: (slice, (times, items))."""
-        items = np.arange(block * BLOCK_ROWS, (block + 1) * BLOCK_ROWS, dtype=np.int64)
-        times = self._times("OpenAuction", OPENINGS, items) + self._durations_ms(items)
-        order = np.argsort(times, kind="stable")
-        times, items = times[order], items[order]
-        slices = ((times - self.settings.begin) / block_ms).astype(np.int64)
-        cuts = np.flatnonzero(np.diff(slices)) + 1
-        for low, high in zip([0, *cuts], [*cuts, len(items)], strict=True):
-            yield int(slices[low]), (times[low:high], items[low:high])
+        closings = Closings(
+            lambda items: self._closing_times(items) - self.settings.begin,
+            BLOCK_ROWS * self._slot_ms(OPENINGS),
+            self.settings.duration * 1000 * LONGEST,
+        )
+        for first, (times, items) in closings.slices(start):
+            yield first, self._closing_columns(times + self.settings.begin, items)
 
     def _closing_columns(self, times: Ints, items: Ints) -> Columns:
         return {
@@ -230,15 +193,3 @@ class Auctions(Generator):
         base = np.maximum(opened // period - 1, 0) * period
         candidates = np.where(opened < period, opened, period)
         return base + zipf(self.settings.skew, candidates, self._uniform("item", bids))
-
-
-def _duration_quantiles(points: int = 513) -> tuple[Floats, Floats]:
-    """The log-normal's inverse distribution in units of its median, cut at both ends."""
-    bell = NormalDist(0, SIGMA)
-    low, high = bell.cdf(math.log(SHORTEST)), bell.cdf(math.log(LONGEST))
-    shares = np.linspace(0.0, 1.0, points)
-    values = [math.exp(bell.inv_cdf(low + (high - low) * share)) for share in shares]
-    return shares, np.asarray(values)
-
-
-_DURATION_QUANTILES = _duration_quantiles()

@@ -4,8 +4,10 @@ It takes select-project-join over Now, Range and Unbounded, as a relation or und
 refuses everything else with a reason (`Unsupported`).
 """
 
+from thalweg.engine.native.limits import check
 from thalweg.engine.native.plain import Measured, measure, start
-from thalweg.engine.native.replay import Settings, Task, check, run, run_tasks
+from thalweg.engine.native.replay import run, run_tasks
+from thalweg.engine.native.task import Settings, Task
 from thalweg.engine.native.unsupported import Unsupported
 
 __all__ = [

@@ -1,6 +1,7 @@
 """The scalar functions of `thalweg.plan.functions` as Spark expressions, by the same names.
 
-An implementation takes the compiled arguments and the call. What Spark can't do exactly it refuses.
+An implementation takes the compiled arguments and the call. What Spark can't do exactly is refused
+before (`limits.py`).
 """
 
 from __future__ import annotations
@@ -12,15 +13,10 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
-from thalweg.engine.native import temporal
-from thalweg.engine.native.types import spark_type
-from thalweg.engine.native.unsupported import Unsupported
-from thalweg.engine.native.values import decimal_text, fit_double, null_if, whole_division, zero
+from thalweg.engine.native import arithmetic, temporal
+from thalweg.engine.native.arithmetic import Arguments, Implementation
+from thalweg.engine.native.values import fit_double
 from thalweg.plan.expr import Call, Lit
-from thalweg.plan.types import MAX_DECIMAL_PRECISION, Kind, SqlType
-
-Arguments = list[Column]
-Implementation = Callable[[Arguments, Call], Column]
 
 MOST_CHARACTERS = (1 << 31) - 1
 
@@ -31,105 +27,6 @@ def _plain(function: Callable[..., Column]) -> Implementation:
 
 def _double(function: Callable[..., Column]) -> Implementation:
     return lambda args, call: fit_double(function(*args))
-
-
-def _types(call: Call) -> tuple[SqlType, ...]:
-    return tuple(a.type for a in call.args)
-
-
-# --- arithmetic ---------------------------------------------------------------------------------
-
-
-def _add(args: Arguments, call: Call) -> Column:
-    moment = temporal.add(*args, _types(call))
-    if moment is not None:
-        return moment
-    return fit_double(args[0] + args[1]) if _is_double(call) else F.try_add(*args)
-
-
-def _subtract(args: Arguments, call: Call) -> Column:
-    moment = temporal.subtract(*args, _types(call))
-    if moment is not None:
-        return moment
-    return fit_double(args[0] - args[1]) if _is_double(call) else F.try_subtract(*args)
-
-
-def _multiply(args: Arguments, call: Call) -> Column:
-    if call.type.kind is Kind.INTERVAL:
-        args = [a.cast("long") for a in args]
-    return fit_double(args[0] * args[1]) if _is_double(call) else F.try_multiply(*args)
-
-
-def _divide(args: Arguments, call: Call) -> Column:
-    if _is_double(call):
-        return fit_double(args[0] / null_if(args[1], zero(call.type)))
-    return whole_division(*args)
-
-
-def _remainder(args: Arguments, call: Call) -> Column:
-    rest = args[0] % null_if(args[1], zero(call.args[1].type))
-    return fit_double(rest) if _is_double(call) else rest
-
-
-def _negate(args: Arguments, call: Call) -> Column:
-    if _is_double(call):
-        return fit_double(-args[0])
-    return F.try_subtract(zero(call.type), args[0])
-
-
-def _absolute(args: Arguments, call: Call) -> Column:
-    (value,) = args
-    return F.when(value < zero(call.type), _negate(args, call)).otherwise(value)
-
-
-def _sign(args: Arguments, call: Call) -> Column:
-    (value,), nothing = args, zero(call.type)
-    sign = F.when(value > nothing, 1).when(value < nothing, -1).when(value == nothing, 0)
-    return sign.try_cast(spark_type(call.type))
-
-
-def _whole(function: Callable[[Column], Column]) -> Implementation:
-    """FLOOR and CEIL; Spark's give BIGINT, which large DOUBLEs (whole anyway) do not fit."""
-
-    def apply(args: Arguments, call: Call) -> Column:
-        (value,) = args
-        if _is_double(call):
-            small = function(F.when(F.abs(value) < 2.0**53, value)).cast("double")
-            return F.coalesce(small, value)
-        if call.type.kind is Kind.DECIMAL:
-            return function(value).try_cast(spark_type(call.type))
-        return value
-
-    return apply
-
-
-def _round(args: Arguments, call: Call) -> Column:
-    digits = call.args[1] if len(call.args) > 1 else Lit(0, call.type)
-    if not isinstance(digits, Lit):
-        raise Unsupported("ROUND to a computed number of digits", "Spark wants a constant there")
-    if digits.value is None:
-        return F.lit(None).cast(spark_type(call.type))
-    places = max(-400, min(int(digits.value), 400))  # no number has a digit beyond these bounds
-    if _is_double(call):
-        return fit_double(_round_double(args[0], places))
-    if places >= call.type.scale:
-        return args[0]
-    value = args[0].cast("decimal(38,0)") if call.type.is_integer else args[0]
-    rounded = F.round(value, places) if places > -MAX_DECIMAL_PRECISION else value * 0
-    return rounded.try_cast(spark_type(call.type))
-
-
-def _round_double(value: Column, places: int) -> Column:
-    rounded = F.round(value, places)
-    if not -MAX_DECIMAL_PRECISION < places < 0:
-        return rounded
-    # Whole numbers, of whose last digits Spark's text may be wrong: see `decimal_text`.
-    exact = F.round(decimal_text(value).try_cast("decimal(38,0)"), places).cast("double")
-    return F.when(F.abs(value).between(1e16, 1e26), exact).otherwise(rounded)
-
-
-def _is_double(call: Call) -> bool:
-    return call.type.kind is Kind.DOUBLE
 
 
 # --- conditions and choices ---------------------------------------------------------------------
@@ -149,8 +46,7 @@ def _extreme(function: Callable[..., Column]) -> Implementation:
 
 def _like(args: Arguments, call: Call) -> Column:
     pattern = call.args[1]
-    if not isinstance(pattern, Lit):
-        raise Unsupported("LIKE with a computed pattern", "Spark reads escapes in another way")
+    assert isinstance(pattern, Lit), "see limits.py"
     if pattern.value is None:
         return F.lit(None).cast("boolean")
     return args[0].rlike(java_regex(str(pattern.value)))
@@ -200,11 +96,11 @@ IMPLEMENTATIONS: Mapping[str, Implementation] = {
     "<=": _plain(lambda a, b: a <= b),
     ">": _plain(lambda a, b: a > b),
     ">=": _plain(lambda a, b: a >= b),
-    "+": _add,
-    "-": _subtract,
-    "*": _multiply,
-    "/": _divide,
-    "%": _remainder,
+    "+": arithmetic.add,
+    "-": arithmetic.subtract,
+    "*": arithmetic.multiply,
+    "/": arithmetic.divide,
+    "%": arithmetic.remainder,
     "and": _plain(lambda *args: reduce(lambda a, b: a & b, args)),
     "or": _plain(lambda *args: reduce(lambda a, b: a | b, args)),
     "not": _plain(lambda a: ~a),
@@ -216,12 +112,12 @@ IMPLEMENTATIONS: Mapping[str, Implementation] = {
     "nullif": _plain(lambda a, b: F.when(a == b, F.lit(None)).otherwise(a)),
     "greatest": _extreme(F.greatest),
     "least": _extreme(F.least),
-    "neg": _negate,
-    "abs": _absolute,
-    "sign": _sign,
-    "floor": _whole(F.floor),
-    "ceil": _whole(F.ceil),
-    "round": _round,
+    "neg": arithmetic.negate,
+    "abs": arithmetic.absolute,
+    "sign": arithmetic.sign,
+    "floor": arithmetic.whole(F.floor),
+    "ceil": arithmetic.whole(F.ceil),
+    "round": arithmetic.round_to,
     "sqrt": _double(F.sqrt),
     "exp": _double(F.exp),
     "ln": _double(F.ln),

@@ -19,7 +19,7 @@ from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import StructField, StructType
 
 from thalweg.engine.native.joins import EVENT, START, input_column, interval_rows
-from thalweg.engine.native.replay import check
+from thalweg.engine.native.limits import check
 from thalweg.engine.native.spj import Input
 from thalweg.engine.native.types import spark_type
 from thalweg.engine.native.values import micros

@@ -10,60 +10,23 @@ aggregate in append mode never emits. So it is one batch aggregate at the end of
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming import StreamingQuery
 
-from thalweg.engine.changelog import Change, in_order
-from thalweg.engine.native.joins import END, EVENT, START, input_column, interval_rows
-from thalweg.engine.native.spj import Input, SelectProjectJoin, flatten
-from thalweg.engine.native.staging import TS, Source, Staged, arrow_schema, stage
-from thalweg.engine.native.types import spark_type
-from thalweg.engine.native.unsupported import Unsupported
+from thalweg.engine.changelog import Change
+from thalweg.engine.native.inputs import input_frames
+from thalweg.engine.native.joins import interval_rows
+from thalweg.engine.native.limits import check
+from thalweg.engine.native.netting import QUERY, clipped, in_slots, netted_changes
+from thalweg.engine.native.spj import SelectProjectJoin
+from thalweg.engine.native.staging import Source
+from thalweg.engine.native.task import Settings, Task
 from thalweg.plan.catalog import QueryDef
-from thalweg.plan.nodes import Node
-from thalweg.plan.windows import FOREVER
-
-# An instant is a millisecond of event time, and Spark counts event time in microseconds.
-MOST_INSTANTS = (1 << 63) // 1000 // 4
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A plan and its recorded inputs by stream name; options as the reference has them."""
-
-    plan: Node
-    sources: Mapping[str, Source]
-    horizons: Mapping[str, int] | None = None
-    start: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """`queries_per_job` above 1 puts several queries into one streaming query, which saves
-    start-up time and delays the dropping of state, since they share one watermark."""
-
-    files_per_trigger: int = 1
-    rows_per_file: int = 250_000
-    queries_per_job: int = 1
-    partitions: int | None = None  # of the state; None takes the session's
-
-
-def check(plan: Node) -> SelectProjectJoin:
-    """The plan in this engine's form; raises Unsupported before anything runs."""
-    query = flatten(plan)
-    for source in query.inputs:
-        if source.length is not None and source.length >= MOST_INSTANTS:
-            raise Unsupported(
-                f"a window of {source.length} instants", "Spark's timestamps do not reach that far"
-            )
-    return query
 
 
 def run(
@@ -113,105 +76,14 @@ def _run_job(
 ) -> list[list[Change]]:
     parts = []
     for number, (task, query) in job:
-        frames = _input_frames(session, task, query, folder / f"query-{number}", settings)
-        rows = _clipped(interval_rows(query, frames), task.start)
-        parts.append(_in_slots(rows, query).withColumn("query", F.lit(number)))
+        frames = input_frames(session, task, query, folder / f"query-{number}", settings)
+        rows = clipped(interval_rows(query, frames), task.start)
+        parts.append(in_slots(rows, query).withColumn(QUERY, F.lit(number)))
     together = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
     _stream_to_parquet(together, folder)
     intervals = session.read.schema(together.schema).parquet(str(folder / "intervals"))
-    return _changes(intervals, job)
-
-
-# --- inputs -------------------------------------------------------------------------------------
-
-
-def _input_frames(
-    session: SparkSession,
-    task: Task,
-    query: SelectProjectJoin,
-    folder: Path,
-    settings: Settings,
-) -> list[DataFrame]:
-    sources = {name.lower(): source for name, source in task.sources.items()}
-    horizons = {name.lower(): h for name, h in (task.horizons or {}).items()}
-    staged: dict[str, Staged] = {}
-    for source in query.inputs:
-        name = source.stream.name.lower()
-        if name not in sources:
-            raise ValueError(f"no recorded source is given for {source.stream.name}")
-        if name not in staged:
-            staged[name] = stage(
-                source.stream,
-                sources[name],
-                folder / name,
-                settings.rows_per_file,
-                horizons.get(name),
-            )
-    origin = _origin(staged.values())
-    return [
-        _read(session, number, source, staged[source.stream.name.lower()], origin, settings)
-        for number, source in enumerate(query.inputs)
-    ]
-
-
-def _origin(staged: Iterable[Staged]) -> int:
-    """The instant at which event time starts: Spark's first watermark is 0, and all are above."""
-    inputs = [s for s in staged if s.first is not None]
-    first = min((s.first for s in inputs if s.first is not None), default=0)
-    if any(s.newest - first >= MOST_INSTANTS for s in inputs):
-        raise Unsupported("streams over so long a time", "Spark's timestamps do not reach that far")
-    return first - 1
-
-
-def _read(
-    session: SparkSession,
-    number: int,
-    source: Input,
-    staged: Staged,
-    origin: int,
-    settings: Settings,
-) -> DataFrame:
-    schema = from_arrow_schema(arrow_schema(source.stream))
-    reader = session.readStream.schema(schema)
-    reader = reader.option("maxFilesPerTrigger", settings.files_per_trigger)
-    frame = reader.parquet(str(staged.folder))
-    columns = [
-        F.col(f"c{i}").alias(input_column(number, i)) for i in range(len(source.stream.fields))
-    ]
-    event = F.timestamp_millis(F.col(TS) - F.lit(origin)).alias(EVENT)
-    # Spark calls a row late that is at its watermark, not only below: so one instant more.
-    delay = f"{staged.disorder + 1} milliseconds"
-    return frame.select(F.col(TS).alias(START), *columns, event).withWatermark(EVENT, delay)
-
-
-# --- outputs ------------------------------------------------------------------------------------
-
-
-def _clipped(rows: DataFrame, start: int | None) -> DataFrame:
-    """A query submitted at `start` has an empty relation before."""
-    if start is None:
-        return rows
-    begin = F.greatest(F.col(START), F.lit(start))
-    return rows.withColumn(START, begin).filter(F.col(START) < F.col(END))
-
-
-def _slots(query: SelectProjectJoin) -> list[str]:
-    """Output columns named by type and number, so that rows of different queries fit one file."""
-    seen: dict[str, int] = {}
-    names = []
-    for output in query.outputs:
-        kind = spark_type(output.type).simpleString().translate(str.maketrans("(,)", "___"))
-        seen[kind] = seen.get(kind, 0) + 1
-        names.append(f"{kind}_{seen[kind]}")
-    return names
-
-
-def _in_slots(rows: DataFrame, query: SelectProjectJoin) -> DataFrame:
-    outputs = [
-        F.col(f"o{position}").cast(spark_type(output.type)).alias(slot)
-        for position, (output, slot) in enumerate(zip(query.outputs, _slots(query), strict=True))
-    ]
-    return rows.select(START, END, *outputs)
+    queries = {number: query for number, (_, query) in job}
+    return list(netted_changes(intervals, queries).values())
 
 
 def _stream_to_parquet(rows: DataFrame, folder: Path) -> None:
@@ -233,25 +105,3 @@ def _demand_nothing_dropped(done: StreamingQuery) -> None:
     )
     if dropped:
         raise RuntimeError(f"Spark dropped {dropped} rows as late: the result would not be exact")
-
-
-def _changes(
-    intervals: DataFrame, job: Sequence[tuple[int, tuple[Task, SelectProjectJoin]]]
-) -> list[list[Change]]:
-    """+1 at each start and -1 at each end, netted per query, instant and row."""
-    row = [name for name in intervals.columns if name not in (START, END)]
-    entered = intervals.select(F.col(START).alias(TS), *row, F.lit(1).alias("weight"))
-    left = intervals.filter(F.col(END) != FOREVER)
-    left = left.select(F.col(END).alias(TS), *row, F.lit(-1).alias("weight"))
-    netted = entered.unionAll(left).groupBy(TS, *row).agg(F.sum("weight").alias("weight"))
-    found: dict[int, list[Change]] = {number: [] for number, _ in job}
-    queries = {number: query for number, (_, query) in job}
-    slots = {number: _slots(query) for number, query in queries.items()}
-    for change in netted.filter("weight <> 0").toLocalIterator():
-        number = change["query"]
-        if queries[number].is_stream and change["weight"] < 0:
-            continue
-        values = tuple(change[slot] for slot in slots[number])
-        op = "+" if change["weight"] > 0 else "-"
-        found[number] += [Change(change[TS], op, values)] * abs(change["weight"])
-    return [in_order(changes) for changes in found.values()]

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
-from thalweg.engine.native.unsupported import Unsupported
 from thalweg.engine.native.values import DAY_US, from_days, from_micros, micros
 from thalweg.plan.expr import Expr, Lit
-from thalweg.plan.functions import EXTRACT_PARTS, INTERVAL_PARTS, TRUNC_PARTS
 from thalweg.plan.types import DATE, INTERVAL, TIMESTAMP, SqlType
 
 INTERVAL_UNIT_US = {
@@ -45,9 +43,9 @@ def subtract(left: Column, right: Column, types: tuple[SqlType, ...]) -> Column 
 
 def extract(part: Expr, moment: Column, source: SqlType) -> Column:
     if source == INTERVAL:
-        unit = INTERVAL_UNIT_US[constant_part("EXTRACT", part, INTERVAL_PARTS)]
+        unit = INTERVAL_UNIT_US[_constant(part)]
         return F.call_function("div", moment, F.lit(unit).cast("long"))
-    match constant_part("EXTRACT", part, EXTRACT_PARTS):
+    match _constant(part):
         case "dow":
             found = F.dayofweek(moment) - 1
         case "doy":
@@ -60,7 +58,7 @@ def extract(part: Expr, moment: Column, source: SqlType) -> Column:
 
 
 def date_trunc(part: Expr, moment: Column) -> Column:
-    unit = constant_part("DATE_TRUNC", part, TRUNC_PARTS)
+    unit = _constant(part)
     return from_micros(F.unix_micros(F.date_trunc(unit, moment.cast("timestamp"))))
 
 
@@ -70,9 +68,8 @@ def add_months(moment: Column, months: Column) -> Column:
     return from_micros(day * DAY_US + F.pmod(micros(moment), F.lit(DAY_US)))
 
 
-def constant_part(function: str, part: Expr, known: tuple[str, ...]) -> str:
-    if not isinstance(part, Lit) or str(part.value).lower() not in known:
-        raise Unsupported(f"{function} of a computed part", "Spark wants a constant there")
+def _constant(part: Expr) -> str:
+    assert isinstance(part, Lit), "see limits.py"
     return str(part.value).lower()
 
 
