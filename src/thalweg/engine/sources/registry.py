@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from thalweg.engine.sources import generator, push
 from thalweg.engine.sources.errors import SourceError, suggestion
 from thalweg.engine.sources.feed import Source
-from thalweg.engine.sources.files import open_files
+from thalweg.engine.sources.files import open_files, open_remote_files
 from thalweg.engine.sources.options import Options
 from thalweg.plan.catalog import StreamDef
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
-SCHEMES = ("generator:", "push:", "file:", "kafka:")
+REMOTE = ("hdfs:", "webhdfs:", "s3a:", "gs:", "abfss:")  # Hadoop's file systems
+SCHEMES = ("generator:", "push:", "file:", "kafka:", *REMOTE)
 ROWS_PER_BATCH = 65_536
 
 
@@ -71,6 +72,8 @@ def _open(
             return open_kafka(stream, uri, spark, live=live, rows_per_batch=rows)
         case "" | "file:":
             return open_files(stream, uri, base_dir, spark, live=live, rows_per_batch=rows)
+        case scheme if scheme in REMOTE:
+            return open_remote_files(stream, uri, spark, rows_per_batch=rows)
         case scheme:
             raise SourceError(
                 f"{stream.name}: there is no source {scheme}{suggestion(scheme, SCHEMES)}"

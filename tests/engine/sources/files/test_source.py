@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 from tests.engine.sources.files.recordings import numbered, rows, write, write_many
 from tests.engine.sources.landings import Landed
@@ -92,7 +93,8 @@ def test_a_folder_may_hold_other_things_too(tmp_path: Path):
         ("in/a.csv", "header 'maybe'", "S: option header is true or false, not 'maybe'"),
         ("in/a.csv", "delimiter ';;'", "S: option delimiter is one character, not ';;'"),
         ("in/a.json", "header 'true'", "S: there is no option header"),
-        ("s3a://bucket/x.csv", "", "S: there is no source s3a:"),
+        ("s3a://bucket/x.csv", "", "S: only Spark can read s3a://bucket/x.csv: run with"),
+        ("ftp://host/x.csv", "", "S: there is no source ftp:"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_the_way_out(tmp_path, source, options, message):
@@ -115,3 +117,11 @@ def test_only_spark_can_watch_a_folder(tmp_path: Path):
     with pytest.raises(SourceError, match="only Spark can watch"):
         open_source(numbered("in"), None, tmp_path)
     open_source(numbered("in", "watch 'false'"), None, tmp_path)
+
+
+def test_parquet_columns_need_not_have_the_declared_types(tmp_path: Path):
+    table = pl.DataFrame({"TEXT": ["a", "b"], "N": [1, 2], "ts": [1, 2], "more": [0, 0]})
+    table.with_columns(pl.col("N").cast(pl.Int16)).write_parquet(tmp_path / "a.parquet")
+    stream = numbered("a.parquet")
+    taken = Landed(tmp_path / "d", stream).run(opened(stream, tmp_path))
+    assert taken.rows == [(1, "a"), (2, "b")]

@@ -17,7 +17,7 @@ ENDINGS = {
     "parquet": (".parquet",),
 }
 FORMATS = tuple(ENDINGS)
-_PATTERN = re.compile(r"[*?\[]")
+PATTERN = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def locate(uri: str, base_dir: Path) -> Place:
     path = base_dir.resolve() / name
     if path.exists():
         return Place(str(path), is_folder=path.is_dir())
-    if _PATTERN.search(name):
+    if PATTERN.search(name):
         root = Path(path.anchor) if Path(name).is_absolute() else base_dir.resolve()
         return Place(str(root), pattern=str(path.relative_to(root)))
     raise SourceError(f"there is no file {path}{_nearby(path)}")
@@ -90,3 +90,13 @@ def natural_key(path: str) -> tuple[list[tuple[int, int, str]], str]:
     pieces = re.split(r"([0-9]+)", path)
     key = [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in pieces if p]
     return key, path
+
+
+def literally(path: str) -> str:
+    """For Spark, which takes some characters of a path for a pattern."""
+    return "".join("\\" + c if c in "{}[]*?\\" else c for c in path)
+
+
+def plain_path(uri: str) -> str:
+    """A local file's path; any other file's URI as it is."""
+    return unquote(urlsplit(uri).path) if uri.startswith("file:") else uri

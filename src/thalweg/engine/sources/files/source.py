@@ -1,13 +1,12 @@
-"""Files as a source: read once to the end, or followed as a folder grows.
+"""Files as a source.
 
 The order of tuples is that of the files' names (numbers in them counted as numbers), then of the
-rows in each file. Modification times and the way Spark cuts files play no part. A folder that is
-watched delivers what it finds together in that order, and what comes later, later.
+rows in each file. Modification times, and the way Spark cuts files, play no part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Protocol
@@ -20,13 +19,22 @@ from thalweg.engine.sources.feed import Feed
 from thalweg.engine.sources.files.ahead import ahead
 from thalweg.engine.sources.files.direct import Part
 from thalweg.engine.sources.files.lines import Block, LineFormat
-from thalweg.engine.sources.files.locate import File, Place, natural_key
+from thalweg.engine.sources.files.locate import File, natural_key
 
 _PARTS_AHEAD = 2
 
 
+class Files(Protocol):
+    """Where files are."""
+
+    def files(self) -> list[File]:
+        """Those that are there now, in natural order."""
+
+
 class Reader(Protocol):
-    def parts(self, files: list[File], folder: Path) -> Iterator[Part]:
+    """How files are read."""
+
+    def parts(self, files: Sequence[File], folder: Path) -> Iterator[Part]:
         """File by file in the given order, and in order within a file."""
 
 
@@ -45,10 +53,10 @@ class FileProgress(msgspec.Struct, frozen=True):
 
 
 class FileSource:
-    """`by_file` makes each file a partition of its own, with a watermark of its own."""
+    """All files of a place, read once. `by_file` makes each a partition of its own."""
 
     def __init__(
-        self, place: Place, reader: Reader, lines: LineFormat | None, *, by_file: bool = False
+        self, place: Files, reader: Reader, lines: LineFormat | None, *, by_file: bool = False
     ) -> None:
         self._place, self._reader, self._lines = place, reader, lines
         self._by_file = by_file
@@ -57,35 +65,38 @@ class FileSource:
         files = self._place.files()
         if not files:
             raise SourceError(f"{feed.stream.name}: there is no file in {self._place}")
-        if self._by_file:
-            feed.declare(list(range(len(files))))
         partitions = {f.path: i if self._by_file else 0 for i, f in enumerate(files)}
-        done = _furthest(feed, len(files) if self._by_file else 1)
-        left = [f for f in files if done is None or done.rows_done(f.path) is not None]
-        parts = self._reader.parts(left, feed.folder / "pieces")
-        with closing(ahead(parts, _PARTS_AHEAD)) as found:
-            for part in found:
-                self.deliver(feed, part, done, partition=partitions[part.file])
-                if feed.stopped:
-                    return
-        feed.finish()
+        feed.declare(sorted(set(partitions.values())))
+        self.read(feed, files, _furthest(feed, len(partitions)), partitions=partitions)
+        if not feed.stopped:
+            feed.finish()
 
-    def deliver(
+    def read(
         self,
         feed: Feed,
-        part: Part,
+        files: Sequence[File],
         done: FileProgress | None,
         *,
-        partition: int = 0,
+        partitions: dict[str, int] | None = None,
         batch: int = -1,
     ) -> None:
-        """Land the part, but for what of it has landed before."""
-        end = part.first + part.count
-        rows_done = 0 if done is None else done.rows_done(part.file)
-        rows = self._rows(part, part.count if rows_done is None else rows_done - part.first)
-        if rows.height:
-            resume = msgspec.json.encode(FileProgress(part.file, end, batch))
-            feed.push(rows, partition=partition, resume=resume)
+        """Land what the files hold, but for what has landed before; until the feed is stopped."""
+        left = [f for f in files if done is None or done.rows_done(f.path) is not None]
+        with closing(
+            ahead(self._reader.parts(left, feed.folder / "pieces"), _PARTS_AHEAD)
+        ) as parts:
+            for part in parts:
+                rows_done = 0 if done is None else done.rows_done(part.file)
+                rows = self._rows(part, (rows_done or 0) - part.first)
+                if rows.height:
+                    progress = FileProgress(part.file, part.first + part.count, batch)
+                    feed.push(
+                        rows,
+                        partition=partitions[part.file] if partitions else 0,
+                        resume=msgspec.json.encode(progress),
+                    )
+                if feed.stopped:
+                    return
 
     def _rows(self, part: Part, skip: int) -> pl.DataFrame:
         if not isinstance(part, Block):
