@@ -70,4 +70,4 @@ def _parts(items: Iterator[Any], size: int) -> Iterator[Any]:
 
 def _is_row(item: Any) -> bool:
     is_table = isinstance(item, pl.DataFrame | pa.Table | pa.RecordBatch)
-    return isinstance(item, Mapping) or not (is_table or hasattr(item, "__dataframe__"))
+    return isinstance(item, Mapping) or not (is_table or hasattr(item, "__arrow_c_stream__"))

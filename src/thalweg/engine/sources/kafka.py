@@ -64,7 +64,7 @@ class KafkaSource:
         writer = self._frame().writeStream.foreachBatch(take)
         writer = writer.option("checkpointLocation", str(feed.folder / "checkpoint"))
         trigger = {"processingTime": "0 seconds"} if self._live else {"availableNow": True}
-        query = writer.trigger(**trigger).start()  # type: ignore[arg-type]
+        query = writer.trigger(**trigger).start()
         try:
             while not feed.wait(_LOOK_S) and query.isActive:
                 raise_if_failed(query)

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
 import pyarrow as pa
@@ -23,7 +23,7 @@ from thalweg.plan.catalog import StreamDef
 from thalweg.plan.types import VARCHAR, Kind, SqlType
 
 Row = Mapping[str, Any] | Sequence[Any]
-Rows = Iterable[Row] | pl.DataFrame | pa.Table | pa.RecordBatch
+Rows: TypeAlias = Iterable[Row] | pl.DataFrame | pa.Table | pa.RecordBatch
 
 _CARRIERS: dict[Kind, frozenset[type]] = {
     Kind.BOOLEAN: frozenset({bool}),
@@ -58,8 +58,8 @@ def frame_of(stream: StreamDef, data: Rows) -> pl.DataFrame:
         frame = pl.from_arrow(data)
         assert isinstance(frame, pl.DataFrame)
         return frame
-    if hasattr(data, "__dataframe__"):  # pandas, and whatever else speaks the protocol
-        return pl.from_dataframe(data)
+    if hasattr(data, "__arrow_c_stream__"):  # pandas, and whatever else speaks Arrow
+        return pl.DataFrame(data)
     return frame_of_rows(stream, list(data))
 
 

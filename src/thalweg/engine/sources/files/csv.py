@@ -61,11 +61,12 @@ class CsvLines:
     def _header(self, file: str, line: bytes) -> list[str]:
         options = pc.ParseOptions(delimiter=self._delimiter)
         try:
-            return pc.read_csv(pa.BufferReader(line + b"\n"), parse_options=options).column_names
+            table = pc.read_csv(pa.BufferReader(line + b"\n"), parse_options=options)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             raise SourceError(
                 f"{self._stream.name}: the first line of {file} names no columns: {error}"
             ) from None
+        return [str(name) for name in table.column_names]
 
     def _empty(self) -> pl.DataFrame:
         return pl.DataFrame(schema=dict.fromkeys(self._types, pl.String))

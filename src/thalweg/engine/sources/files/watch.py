@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from thalweg.engine.sources.feed import Feed
 from thalweg.engine.sources.files.locate import File, Place, literally, natural_key, plain_path
