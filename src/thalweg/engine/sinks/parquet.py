@@ -22,6 +22,7 @@ class ParquetSink:
         self.folder = Path(folder)
         self._durable = durable
         self._tick = 0
+        self._is_named = True  # whether the names of all files are durable
 
     def open(self, committed: bytes | None) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -45,11 +46,12 @@ class ParquetSink:
             if self._durable:
                 os.fsync(file.fileno())
         partial.rename(self.folder / name)
-        self._tick = emission.tick
+        self._tick, self._is_named = emission.tick, False
 
     def progress(self) -> bytes:
-        if self._durable:
+        if self._durable and not self._is_named:
             sync_folder(self.folder)
+            self._is_named = True
         return str(self._tick).encode()
 
     def close(self) -> None:
