@@ -1,6 +1,7 @@
 """`thalweg replay` as people and scripts meet it: what it prints where, and its exit codes."""
 
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -167,3 +168,29 @@ def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path):
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(60) == 0
+
+
+def test_killed_and_started_again_it_writes_what_it_would_have_written(tmp_path: Path):
+    rows = (f'{{"a":{i % 7},"ts":{i}}}\n' for i in range(6_000))
+    (tmp_path / "s.json").write_text("".join(rows))
+    (tmp_path / "s.cql").write_text(
+        "CREATE STREAM S (a INTEGER) TIMESTAMP BY ts FROM 's.json';"
+        "CREATE QUERY q AS SELECT a, COUNT(*) AS n FROM S [Range 50] GROUP BY a;"
+    )
+    command = [Path(sys.executable).with_name("thalweg"), "replay", "s.cql", *IN_PROCESS]
+    command += ["--tick-rows", "100"]
+    subprocess.run([*command, "--out", "whole"], cwd=tmp_path, timeout=100, check=True)
+    again = [*command, "--out", "killed", "--data-dir", "data"]
+    chance, kills = random.Random(5), 0
+    while True:
+        process = subprocess.Popen(again, cwd=tmp_path)
+        try:
+            assert process.wait(chance.uniform(0.8, 1.5) * (1 + kills / 3)) == 0
+            break
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(10)
+            kills += 1
+    assert 0 < kills < 100
+    whole, killed = (tmp_path / name / "q.jsonl" for name in ("whole", "killed"))
+    assert killed.read_bytes() == whole.read_bytes()
