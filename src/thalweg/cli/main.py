@@ -9,6 +9,7 @@ from thalweg.cli.bench import bench
 from thalweg.cli.demo import demo
 from thalweg.cli.dev import dev
 from thalweg.cli.doctor import doctor
+from thalweg.cli.experiment import experiment
 from thalweg.cli.explain import explain
 from thalweg.cli.ps import ps
 from thalweg.cli.push import push
@@ -38,6 +39,7 @@ COMMANDS = (
     stop,
     replay,
     bench,
+    experiment,
     doctor,
 )
 

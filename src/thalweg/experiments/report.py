@@ -2,8 +2,8 @@
 
 A bench or an experiment is a module with a frozen dataclass `Parameters` (its defaults are the full
 run, `quick()` about a minute) and `run(parameters, progress) -> Report`. The report is a table of
-measurements, goals, notes and figures; `publish` prints it for people or for programs, and writes
-CSV, PNG, SVG and Markdown.
+measurements, goals, what the source says beside what is seen here, notes and figures; `publish`
+prints it for people or for programs, and writes CSV, JSON, PNG, SVG and Markdown.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
 from rich.table import Table
@@ -22,7 +22,11 @@ from rich.table import Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Progress = Callable[[str], None]  # says what is going on now
+
+class Progress(Protocol):
+    """Says what is going on now, and which part of the whole is done, where that is known."""
+
+    def __call__(self, text: str, fraction: float | None = None) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,20 @@ class Goal:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A statement of the source, and what was seen here; where they differ, why."""
+
+    figure: str
+    source: str
+    here: str
+    why: str = ""
+
+    def as_row(self) -> dict[str, Any]:
+        row = {"figure": self.figure, "the source": self.source, "here": self.here}
+        return {**row, "why they differ": self.why or "-"}
+
+
 @dataclass(frozen=True)
 class Report:
     name: str
@@ -57,6 +75,7 @@ class Report:
     rows: Sequence[Mapping[str, Any]]
     goals: Sequence[Goal] = ()
     notes: Sequence[str] = ()
+    beside: Sequence[Beside] = ()
     figures: Mapping[str, Callable[[Axes], None]] = field(default_factory=dict)
 
     def as_json(self) -> str:
@@ -66,6 +85,7 @@ class Report:
                 "parameters": dict(self.parameters),
                 "rows": [dict(r) for r in self.rows],
                 "goals": [g.as_row() for g in self.goals],
+                "beside": [b.as_row() for b in self.beside],
                 "notes": list(self.notes),
             },
             default=str,
@@ -101,6 +121,8 @@ def as_markdown(report: Report) -> str:
     parts = [f"# {report.title}", f"Parameters: {parameters}.", _markdown_table(report.rows)]
     if report.goals:
         parts += ["## Goals", _markdown_table([g.as_row() for g in report.goals])]
+    if report.beside:
+        parts += ["## Beside the source", _markdown_table([b.as_row() for b in report.beside])]
     parts += list(report.notes)
     parts += [f"![{name}]({report.name}-{name}.svg)" for name in report.figures]
     return "\n\n".join(parts) + "\n"
@@ -129,6 +151,8 @@ def _show(report: Report, console: Console) -> None:
     console.print(_rich_table(report.title, report.rows))
     if report.goals:
         console.print(_rich_table("goals", [g.as_row() for g in report.goals]))
+    if report.beside:
+        console.print(_rich_table("beside the source", [b.as_row() for b in report.beside]))
     for note in report.notes:
         console.print(note)
 
