@@ -1,0 +1,19 @@
+"""All placement strategies, by name. A new one is a file, and a line here."""
+
+from __future__ import annotations
+
+import difflib
+
+from thalweg.placement.strategy import Strategy
+
+STRATEGIES: tuple[Strategy, ...] = ()
+
+
+def find_strategy(name: str) -> Strategy:
+    for strategy in STRATEGIES:
+        if strategy.name == name:
+            return strategy
+    names = [s.name for s in STRATEGIES]
+    near = difflib.get_close_matches(name, names, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
+    raise KeyError(f"no strategy is named {name!r}; {hint}")
