@@ -1,0 +1,258 @@
+"""The simulated driver: hosts, each with its stack of protocols, on a network.
+
+It carries out effects, and turns what happens into events, as the live driver does between
+processes; the protocols can't tell the difference. One seed, one run: all that happens is a
+function of the seed, the network, and the calls made from outside.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import msgspec
+
+from thalweg.overlay.generator import seed_of
+from thalweg.overlay.protocol import (
+    Address,
+    Call,
+    CancelTimer,
+    Deliver,
+    Event,
+    Message,
+    Persist,
+    Receive,
+    Send,
+    SetTimer,
+    TimerFired,
+)
+from thalweg.overlay.stack import Effects, Stack
+from thalweg.sim.host import Clock, Host
+from thalweg.sim.kernel import Kernel
+from thalweg.sim.networks.model import Network
+from thalweg.sim.networks.uniform import UniformNetwork
+from thalweg.sim.trace import Trace
+from thalweg.sim.weather import Weather
+
+HEADER_BYTES = 48  # addresses, ports, lengths and the protocol's name, beside the message
+ON_TIME = (0,)
+
+_size = msgspec.msgpack.Encoder().encode
+
+
+class World:
+    def __init__(
+        self,
+        build: Callable[[Address], Stack],
+        *,
+        seed: int = 0,
+        network: Network | None = None,
+        trace: Trace | None = None,
+        on_deliver: Callable[[Host, str, object], None] | None = None,
+    ) -> None:
+        self.kernel = Kernel()
+        self.network = network or UniformNetwork()
+        self.weather: Weather | None = None  # None: fine
+        self.hosts: dict[Address, Host] = {}
+        self.sent: Counter[tuple[str, str]] = Counter()  # (protocol, message) -> how many
+        self.faults: Counter[str] = Counter()
+        self.steps = 0
+        self.seed = seed
+        self._build = build
+        self._trace = trace
+        self._on_deliver = on_deliver
+        self._settings = 0  # of timers, numbered
+
+    # --- what people and scenarios do ---
+
+    @property
+    def now_us(self) -> int:
+        return self.kernel.now_us
+
+    def run_for(self, duration_us: int) -> None:
+        if duration_us < 0:
+            raise ValueError(f"a run of {duration_us} µs: time only goes forward")
+        self.kernel.run_until(self.kernel.now_us + duration_us)
+
+    def add(self, address: Address, clock: Clock | None = None) -> Host:
+        """A new machine, still off; its index in the network is the next."""
+        if address in self.hosts:
+            raise ValueError(f"there is a host {address} already; restart() starts it again")
+        host = self.hosts[address] = Host(address, len(self.hosts), clock or Clock())
+        return host
+
+    def start(self, address: Address) -> Host:
+        """Switch a machine on, adding it if it is new."""
+        host = self.hosts.get(address) or self.add(address)
+        if host.stack is not None:
+            raise ValueError(f"{address} is running already")
+        host.stack = self._build(address)
+        host.lives += 1
+        host.gone = False
+        self._note(host, "start")
+        seed = seed_of(self.seed, address, host.lives)
+        now_us = host.clock.local_us(self.kernel.now_us)
+        self._carry_out(host, host.stack.start(now_us, address, seed, host.disk))
+        return host
+
+    def call(self, address: Address, protocol: str, request: object) -> None:
+        """A request from the application of a host, now; one that is down does not hear it."""
+        host = self.hosts[address]
+        self._attend(host, self._called, host, protocol, request)
+
+    def crash(self, address: Address, *, lose_disk: bool = False) -> None:
+        """Power off. Memory and timers are gone; the disk is what Persist wrote."""
+        host = self.hosts[address]
+        self._note(host, "crash and lose the disk" if lose_disk else "crash")
+        self._switch_off(host)
+        if lose_disk:
+            host.disk.clear()
+
+    def leave(self, address: Address) -> None:
+        """Go on purpose and for good, after the protocols' goodbyes."""
+        host = self.hosts[address]
+        if host.stack is not None:
+            self._note(host, "leave")
+            now_us = host.clock.local_us(self.kernel.now_us)
+            self._carry_out(host, host.stack.leave(now_us))
+            self._switch_off(host)
+        host.gone = True
+
+    def pause(self, address: Address) -> None:
+        """Stand still, as under a long garbage collection; what comes waits."""
+        host = self.hosts[address]
+        self._note(host, "pause")
+        host.paused = True
+
+    def resume(self, address: Address) -> None:
+        host = self.hosts[address]
+        self._note(host, "resume")
+        host.paused = False
+        self._attend_to_waiting(host)
+
+    def slow_down(self, address: Address, step_cost_us: int) -> None:
+        """From now on each step takes so long, and the next one waits; 0 is full speed."""
+        if step_cost_us < 0:
+            raise ValueError(f"a step cost of {step_cost_us} µs: it can't be negative")
+        host = self.hosts[address]
+        self._note(host, f"{step_cost_us} µs a step")
+        host.step_cost_us = step_cost_us
+
+    def up(self) -> list[Host]:
+        """Hosts that are switched on, in the order in which they were added."""
+        return [h for h in self.hosts.values() if h.stack is not None]
+
+    # --- events, from the heap to the protocols ---
+
+    def _attend(self, host: Host, action: Callable[..., None], *arguments: Any) -> None:
+        """Do it if the host can; keep it for later if it stands still or is at work."""
+        if host.stack is None:
+            return
+        if host.paused or host.busy:
+            host.waiting.append((action, arguments))
+        else:
+            action(*arguments)
+
+    def _attend_to_waiting(self, host: Host) -> None:
+        while host.waiting and not host.paused and not host.busy and host.stack is not None:
+            action, arguments = host.waiting.popleft()
+            action(*arguments)
+
+    def _arrived(self, host: Host, protocol: str, sender: Address, message: Message) -> None:
+        if host.stack is None:
+            self.faults["reached nobody"] += 1
+        elif host.paused or host.busy:
+            host.waiting.append((self._arrived, (host, protocol, sender, message)))
+        else:
+            self._step(host, protocol, Receive(sender, message))
+
+    def _due(self, host: Host, protocol: str, key: Hashable, setting: int) -> None:
+        if host.timers.get((protocol, key)) != setting:
+            return  # cancelled, set anew, or of an earlier life
+        if host.paused or host.busy:
+            host.waiting.append((self._due, (host, protocol, key, setting)))
+            return
+        del host.timers[protocol, key]
+        self._step(host, protocol, TimerFired(key))
+
+    def _called(self, host: Host, protocol: str, request: object) -> None:
+        self._step(host, protocol, Call(request))
+
+    def _step(self, host: Host, protocol: str, event: Event) -> None:
+        assert host.stack is not None
+        self.steps += 1
+        now_us = self.kernel.now_us
+        if self._trace is not None:
+            self._trace.event(now_us, host.address, protocol, event)
+        self._carry_out(host, host.stack.step(host.clock.local_us(now_us), protocol, event))
+        if host.step_cost_us:
+            host.busy = True
+            self.kernel.after(host.step_cost_us, self._step_done, host, host.lives)
+
+    def _step_done(self, host: Host, life: int) -> None:
+        if host.lives == life and host.busy:
+            host.busy = False
+            self._attend_to_waiting(host)
+
+    # --- effects ---
+
+    def _carry_out(self, host: Host, effects: Effects) -> None:
+        for protocol, effect in effects:
+            kind = type(effect)
+            if kind is Send:
+                self._send(host, protocol, effect.to, effect.message)  # type: ignore[union-attr]
+            elif kind is SetTimer:
+                self._set_timer(host, protocol, effect)  # type: ignore[arg-type]
+            elif kind is CancelTimer:
+                host.timers.pop((protocol, effect.key), None)  # type: ignore[union-attr]
+            elif kind is Persist:
+                self._persist(host, protocol, effect)  # type: ignore[arg-type]
+            elif kind is Deliver:
+                if self._on_deliver is not None:
+                    self._on_deliver(host, protocol, effect.value)  # type: ignore[union-attr]
+            else:
+                raise TypeError(f"{protocol} at {host.address} returned no effect: {effect!r}")
+
+    def _send(self, host: Host, protocol: str, to: Address, message: Message) -> None:
+        self.sent[protocol, type(message).__name__] += 1
+        target = self.hosts.get(to)
+        if target is None:
+            self.faults["reached nobody"] += 1
+            return
+        kernel, network = self.kernel, self.network
+        size = len(_size(message)) + HEADER_BYTES if network.has_queues else 0
+        delays = ON_TIME
+        if self.weather is not None and host is not target:
+            delays = self.weather.delays_us(kernel.now_us, host.index, target.index, self.faults)
+        for extra_us in delays:
+            arrival_us = network.arrival_us(kernel.now_us, host.index, target.index, size)
+            kernel.at(arrival_us + extra_us, self._arrived, target, protocol, host.address, message)
+
+    def _set_timer(self, host: Host, protocol: str, effect: SetTimer) -> None:
+        if effect.after_us < 0:
+            raise ValueError(
+                f"{protocol} at {host.address} set timer {effect.key!r} "
+                f"for {effect.after_us} µs from now: a delay can't be negative"
+            )
+        self._settings += 1
+        host.timers[protocol, effect.key] = self._settings
+        delay_us = host.clock.true_delay_us(effect.after_us)
+        self.kernel.after(delay_us, self._due, host, protocol, effect.key, self._settings)
+
+    def _persist(self, host: Host, protocol: str, effect: Persist) -> None:
+        drawer = host.disk.setdefault(protocol, {})
+        if effect.value is None:
+            drawer.pop(effect.key, None)
+        else:
+            drawer[effect.key] = effect.value
+
+    def _switch_off(self, host: Host) -> None:
+        host.stack = None
+        host.timers.clear()
+        host.waiting.clear()
+        host.paused = host.busy = False
+
+    def _note(self, host: Host, what: str) -> None:
+        if self._trace is not None:
+            self._trace.note(self.kernel.now_us, host.address, what)
