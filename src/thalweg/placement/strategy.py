@@ -58,6 +58,7 @@ class Outcome:
     refusals: tuple[Refusal, ...] = ()
     notes: tuple[str, ...] = ()
     bound: float | None = None  # for yardsticks: no deployment admits more queries than this
+    problem: Problem | None = None  # what the deployment is for, where it is not what was asked
 
 
 class OnlinePlanner(Protocol):
