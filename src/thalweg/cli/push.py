@@ -14,7 +14,7 @@ import typer
 
 from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url, quoted
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
-from thalweg.cli.output import emit_json, note
+from thalweg.cli.output import emit_json, note, plain
 
 _NDJSON = {"content-type": "application/x-ndjson"}
 
@@ -36,6 +36,7 @@ def push(
 ) -> None:
     """Push tuples: a batch is durable when it is acknowledged. Waits while the engine is behind."""
     total = {"accepted": 0, "late": 0, "rejected": 0, "repeated": 0}
+    reason: str | None = None
     with reporting(), Service(url) as service:
         path = f"/streams/{quoted(stream)}"
         for number, batch in enumerate(_batches(file, batch_rows)):
@@ -46,12 +47,15 @@ def push(
             receipt = _patiently(service, f"{path}/tuples", params, body)
             for name in total:
                 total[name] += int(receipt[name])
+            reason = reason or receipt["reason"]
         if finish:
             service.request("POST", f"{path}/finish")
     if as_json:
-        emit_json(total)
+        emit_json({**total, "reason": reason})
     else:
         note(f"{total['accepted']} accepted, {total['late']} late, {total['rejected']} rejected")
+        if reason is not None:
+            note(f"first rejected: {plain(reason)} (all of them: GET {path}/rejects)")
 
 
 def _patiently(service: Service, path: str, params: dict[str, Any], body: bytes) -> dict[str, Any]:

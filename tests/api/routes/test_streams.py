@@ -26,6 +26,7 @@ def test_rows_come_as_json_json_lines_or_arrow(taking: LiveService) -> None:
         "late": 0,
         "rejected": 0,
         "repeated": False,
+        "reason": None,
     }
     http.post("/streams/S/tuples", json={"ts": 2, "a": 2})
     lines = '{"ts": 3, "a": 3}\n\n{"ts": 4, "a": 4}\n'

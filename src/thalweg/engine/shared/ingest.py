@@ -54,6 +54,7 @@ class Receipt:
     late: int
     rejected: int
     repeated: bool = False
+    reason: str | None = None  # why the first rejected row was
 
 
 @dataclass(frozen=True)
@@ -237,7 +238,9 @@ class Landing:
             self._set_aside(stream, batch, late, normalised.rejected)
             if resume is not None:
                 self.store.write_progress(f"source/{stream.name}/{partition}", resume)
-        return Receipt(accepted.height, late.height, normalised.rejected.height)
+        rejected = normalised.rejected
+        reason = rejected["_reason"][0] if rejected.height else None
+        return Receipt(accepted.height, late.height, rejected.height, reason=reason)
 
     def resume_point(self, stream: StreamDef, partition: int = 0) -> bytes | None:
         """What the last batch of the partition said about going on."""
