@@ -76,15 +76,15 @@ class Books:
 
     @property
     def free_cpu(self) -> Floats:
-        return self._problem.hosts.cpu - self.used_cpu
+        return _left(self._problem.hosts.cpu, self.used_cpu)
 
     @property
     def free_out_bps(self) -> Floats:
-        return self._problem.hosts.out_bps - self.used_out_bps
+        return _left(self._problem.hosts.out_bps, self.used_out_bps)
 
     @property
     def free_in_bps(self) -> Floats:
-        return self._problem.hosts.in_bps - self.used_in_bps
+        return _left(self._problem.hosts.in_bps, self.used_in_bps)
 
     def deployment(self) -> Deployment:
         return deployment(
@@ -93,7 +93,10 @@ class Books:
 
     def _enter(self, running: Deployment) -> None:
         """In an order in which everything follows what it needs, so that delays come out right."""
-        runs, sends = set(map(tuple, running.runs.tolist())), set(map(tuple, running.sends.tolist()))
+        runs, sends = (
+            set(map(tuple, running.runs.tolist())),
+            set(map(tuple, running.sends.tolist())),
+        )
         inputs = self._problem.operators.inputs
         while runs or sends:
             able = {(h, o) for h, o in runs if self.has[h, inputs[o]].all()}
@@ -107,3 +110,9 @@ class Books:
             runs, sends = runs - able, sends - ready
         for query in np.flatnonzero(running.serves != NONE).tolist():
             self.serve(query, int(running.serves[query]))
+
+
+def _left(capacity: Floats, used: Floats) -> Floats:
+    """Never below nothing: sums of floats may exceed a capacity by their last digit."""
+    left: Floats = np.maximum(capacity - used, 0.0)
+    return left

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import difflib
 
+from thalweg.placement.aggregate_host import AGGREGATE_HOST
+from thalweg.placement.heuristic import HEURISTIC
+from thalweg.placement.lp_bound import LP_BOUND
 from thalweg.placement.strategy import Strategy
 
-STRATEGIES: tuple[Strategy, ...] = ()
+STRATEGIES: tuple[Strategy, ...] = (
+    HEURISTIC,
+    AGGREGATE_HOST,
+    LP_BOUND,
+)
 
 
 def find_strategy(name: str) -> Strategy:
