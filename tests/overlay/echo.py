@@ -19,11 +19,11 @@ from thalweg.overlay.protocol import (
 )
 
 
-class Ping(Message):
+class Ping(Message, frozen=True):
     number: int
 
 
-class Pong(Message):
+class Pong(Message, frozen=True):
     number: int
 
 

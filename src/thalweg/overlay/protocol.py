@@ -27,7 +27,10 @@ Address = str  # names a node and says how to reach it; what it looks like is th
 
 
 class Message(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """What one node says to another. Fields hold plain values, tuples and other Messages."""
+    """What one node says to another: `class Ping(Message, frozen=True)`.
+
+    Fields hold plain values, tuples and other structs; integers fit into 64 bits.
+    """
 
 
 # --- events: what happened ----------------------------------------------------

@@ -1,0 +1,88 @@
+"""What a node knows about the others: one word per member, and which words are still news.
+
+Words about a member are ordered: a higher incarnation is newer, and within one incarnation the
+worse status is (alive < suspect < down < left). Only the member itself makes new incarnations, so
+whatever order words come in, everybody ends with the same one (SWIM, section 4.2).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from thalweg.overlay.generator import Generator
+from thalweg.overlay.protocol import Address
+
+ALIVE, SUSPECT, DOWN, LEFT = range(4)
+
+# The incarnation of a member that is remembered, or was named by somebody, but never heard of.
+UNHEARD = -1
+
+WORDS_AT_ONCE = 6
+
+
+class Word(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    address: Address
+    incarnation: int
+    status: int
+
+    def overrides(self, other: Word) -> bool:
+        return (self.incarnation, self.status) > (other.incarnation, other.status)
+
+
+class View:
+    """Members by address; at most `capacity` of them, so that a large network costs no more."""
+
+    __slots__ = ("_capacity", "_generator", "_tellings", "changed", "words")
+
+    def __init__(self, capacity: int, generator: Generator) -> None:
+        self.words: dict[Address, Word] = {}
+        self.changed = False  # whether members came or went since the flag was lowered
+        self._capacity = capacity
+        self._generator = generator
+        self._tellings: dict[Address, int] = {}  # how often this news was told
+
+    def is_up(self, address: Address) -> bool:
+        word = self.words.get(address)
+        return word is not None and word.status <= SUSPECT
+
+    def up(self) -> list[Address]:
+        """Members that are not known to be gone, in the order in which they were met."""
+        return [w.address for w in self.words.values() if w.status <= SUSPECT]
+
+    def remembered(self) -> list[Address]:
+        """Members that may be there, or come back."""
+        return [w.address for w in self.words.values() if w.status != LEFT]
+
+    def take(self, word: Word) -> bool:
+        """Believe a word if it is newer than what is known; it is then news to tell on."""
+        known = self.words.get(word.address)
+        if known is None:
+            if len(self.words) >= self._capacity and not self._make_room(word):
+                return False
+            self.changed = True
+        elif not word.overrides(known):
+            return False
+        self.words[word.address] = word
+        if word.incarnation != UNHEARD:
+            self._tellings[word.address] = 0
+        return True
+
+    def news(self) -> list[Word]:
+        """The words told least often; each is told a few times log n, then it is old."""
+        enough = 3 * max(1, len(self.words).bit_length())
+        chosen = sorted(self._tellings, key=self._tellings.__getitem__)[:WORDS_AT_ONCE]
+        for address in chosen:
+            self._tellings[address] += 1
+            if self._tellings[address] >= enough:
+                del self._tellings[address]
+        return [self.words[a] for a in chosen]
+
+    def _make_room(self, word: Word) -> bool:
+        """Those who left go first; otherwise chance decides, so that a view is a fair sample."""
+        gone = [w.address for w in self.words.values() if w.status == LEFT]
+        if not gone and (word.status > SUSPECT or self._generator.chance(0.5)):
+            return False
+        victim = self._generator.choice(gone or list(self.words))
+        del self.words[victim]
+        self._tellings.pop(victim, None)
+        return True
