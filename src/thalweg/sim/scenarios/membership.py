@@ -1,0 +1,70 @@
+"""Membership: whatever happened, in the end everybody knows exactly those that run."""
+
+from __future__ import annotations
+
+from thalweg.overlay.generator import Generator
+from thalweg.overlay.membership import Down, Join, Membership
+from thalweg.overlay.protocol import Address
+from thalweg.overlay.stack import Stack
+from thalweg.overlay.view import LEFT
+from thalweg.sim.host import Host
+from thalweg.sim.kernel import SECOND_US
+from thalweg.sim.options import Options
+from thalweg.sim.scenario import Scenario, contact
+from thalweg.sim.world import World
+
+# Under these alone nobody who runs is ever taken for dead.
+HARMLESS = {"duplication", "reordering", "join", "leave", "skew"}
+
+
+class MembershipScenario(Scenario):
+    name = "membership"
+    about = "who is in the network, and who has stopped"
+    fewest_nodes = 2
+    most_nodes = 14
+    settle_within_us = 60 * SECOND_US
+    stay_us = 4 * SECOND_US
+
+    def __init__(self, options: Options, generator: Generator) -> None:
+        super().__init__(options, generator)
+        self.wrongly_down: list[tuple[Address, Address]] = []  # (who says so, of whom)
+
+    def build(self, address: Address) -> Stack:
+        return Stack([Membership()])
+
+    def admit(self, world: World, address: Address) -> None:
+        world.call(address, "membership", Join(tuple(contact(world, self.generator, address))))
+
+    def delivered(self, host: Host, protocol: str, value: object) -> None:
+        if isinstance(value, Down) and HARMLESS.issuperset(self.options.present):
+            self.wrongly_down.append((host.address, value.address))
+
+    def broken(self, world: World) -> str | None:
+        for observer, accused in self.wrongly_down:
+            if not world.hosts[accused].gone:
+                return f"{observer} took {accused} for dead, though nothing is lost or stopped"
+        self.wrongly_down.clear()
+        for host in world.up():
+            for word in members_at(host).view.words.values():
+                if word.address not in world.hosts:
+                    return f"{host.address} knows {word.address}, who never was"
+                if word.status == LEFT and not world.hosts[word.address].gone:
+                    return f"{host.address} thinks that {word.address} has left, and it has not"
+        return None
+
+    def unsettled(self, world: World) -> str | None:
+        running = {h.address for h in world.up()}
+        for host in world.up():
+            believed = set(members_at(host).up())
+            if missing := sorted(running - believed - {host.address}):
+                return f"{host.address} does not know that {', '.join(missing)} run"
+            if ghosts := sorted(believed - running):
+                return f"{host.address} thinks that {', '.join(ghosts)} run"
+        return None
+
+
+def members_at(host: Host) -> Membership:
+    assert host.stack is not None
+    found = host.stack["membership"]
+    assert isinstance(found, Membership)
+    return found

@@ -1,0 +1,22 @@
+"""All scenarios, by name. A new one is a file beside this one, and a line here."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from thalweg.sim.scenario import Scenario
+from thalweg.sim.scenarios.membership import MembershipScenario
+
+SCENARIOS: dict[str, type[Scenario]] = {kind.name: kind for kind in (MembershipScenario,)}
+
+
+class UnknownScenario(LookupError):
+    """Says which there are."""
+
+
+def scenario_named(name: str) -> type[Scenario]:
+    if name not in SCENARIOS:
+        close = get_close_matches(name, SCENARIOS, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(SCENARIOS)}"
+        raise UnknownScenario(f"there is no scenario {name!r}; {hint}")
+    return SCENARIOS[name]

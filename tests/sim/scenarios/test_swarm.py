@@ -1,0 +1,24 @@
+"""Every scenario under 200 seeds, and under each seed that ever failed."""
+
+import pytest
+from tests.sim.scenarios.swarm import failures, kept_seeds
+
+from thalweg.sim.scenarios.registry import SCENARIOS
+
+SEEDS = 200
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_promises_hold_under_swarm_drawn_faults(name):
+    kind = SCENARIOS[name]
+    problems, faults = failures(kind, range(SEEDS))
+    again = "\n".join(f"thalweg simulate {name} --seed {s}: {p}" for s, p in problems.items())
+    assert not problems, again
+    missing = [fault for fault in kind.faults if not faults[fault]]
+    assert not missing, "faults that the scenario allows and no seed met"
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_seeds_that_once_failed_hold_now(name):
+    problems, _ = failures(SCENARIOS[name], kept_seeds(name))
+    assert not problems
