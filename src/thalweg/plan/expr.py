@@ -121,13 +121,13 @@ def walk(expr: Expr) -> Iterator[Expr]:
 def transform(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """Rebuild bottom-up with `change` applied to every part."""
     match expr:
-        case Call(_, args, _):
-            return change(replace(expr, args=tuple(transform(a, change) for a in args)))
-        case Case(branches, otherwise, _):
-            rebuilt = tuple((transform(c, change), transform(v, change)) for c, v in branches)
-            return change(replace(expr, branches=rebuilt, otherwise=transform(otherwise, change)))
-        case Cast(arg, _):
-            return change(replace(expr, arg=transform(arg, change)))
+        case Call(function, args, type_):
+            return change(Call(function, tuple([transform(a, change) for a in args]), type_))
+        case Case(branches, otherwise, type_):
+            rebuilt = tuple([(transform(c, change), transform(v, change)) for c, v in branches])
+            return change(Case(rebuilt, transform(otherwise, change), type_))
+        case Cast(arg, type_):
+            return change(Cast(transform(arg, change), type_))
         case _:
             return change(expr)
 
