@@ -5,9 +5,16 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from thalweg.sim.scenario import Scenario
+from thalweg.sim.scenarios.chord import ChordScenario
+from thalweg.sim.scenarios.coordinators import CoordinatorsScenario
 from thalweg.sim.scenarios.membership import MembershipScenario
 
-SCENARIOS: dict[str, type[Scenario]] = {kind.name: kind for kind in (MembershipScenario,)}
+_ALL: tuple[type[Scenario], ...] = (
+    MembershipScenario,
+    ChordScenario,
+    CoordinatorsScenario,
+)
+SCENARIOS: dict[str, type[Scenario]] = {kind.name: kind for kind in _ALL}
 
 
 class UnknownScenario(LookupError):

@@ -1,0 +1,1 @@
+"""The coordinator tree: `tree.CoordinatorTree` is the protocol; start reading there."""

@@ -1,0 +1,133 @@
+"""Coordinator tree: whatever happened, in the end there is one tree of well-sized clusters."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from thalweg.overlay.coordinators.tree import CoordinatorTree, TreeSettings
+from thalweg.overlay.membership import Join, Membership
+from thalweg.overlay.protocol import Address
+from thalweg.overlay.stack import Stack
+from thalweg.sim.host import Host
+from thalweg.sim.kernel import SECOND_US
+from thalweg.sim.networks import transit_stub
+from thalweg.sim.networks.hosts import Hosts, scattered
+from thalweg.sim.scenario import Scenario, contact
+from thalweg.sim.world import World
+
+MOST_HOSTS = 60  # with those that join during the storm
+SLACK = 0.05  # of measured distances, by clocks that run fast or slow
+
+
+class CoordinatorsScenario(Scenario):
+    name = "coordinators"
+    about = "a tree of clusters of near nodes, each led by its median"
+    fewest_nodes = 2
+    most_nodes = 26
+    storm_us = 25 * SECOND_US
+    settle_within_us = 150 * SECOND_US
+    stay_us = 10 * SECOND_US
+    check_every_us = SECOND_US
+    settings = TreeSettings(k=3)
+
+    def network(self) -> Hosts:
+        return _network(self.options.seed % 8)
+
+    def build(self, address: Address) -> Stack:
+        membership = Membership()
+        return Stack([membership, CoordinatorTree(membership, self.settings)])
+
+    def admit(self, world: World, address: Address) -> None:
+        world.call(address, "membership", Join(tuple(contact(world, self.generator, address))))
+
+    def broken(self, world: World) -> str | None:
+        return misshapen(world)
+
+    def unsettled(self, world: World) -> str | None:
+        return imperfect(world, self.settings)
+
+
+@lru_cache
+def _network(which: int) -> Hosts:
+    topology = transit_stub.generate(transit_stub.small(96, longest_ms=120), which)
+    return scattered(topology, MOST_HOSTS, which)
+
+
+def tree_at(host: Host) -> CoordinatorTree:
+    assert host.stack is not None
+    found = host.stack["coordinators"]
+    assert isinstance(found, CoordinatorTree)
+    return found
+
+
+def misshapen(world: World) -> str | None:
+    """What may never be: a leader outside its own cluster, a circle of parents that agree to it."""
+    trees = {h.address: tree_at(h) for h in world.up()}
+    for address, tree in trees.items():
+        for level, cluster in enumerate(tree.place.led):
+            if address not in cluster.members:
+                return f"{address} leads level {level} and is not in it"
+        met, at = [address], agreed_parent(trees, address)
+        while at is not None:
+            if at in met:
+                return f"parents form a circle: {', '.join(met)}"
+            met.append(at)
+            at = agreed_parent(trees, at)
+    return None
+
+
+def agreed_parent(trees: dict[Address, CoordinatorTree], address: Address) -> Address | None:
+    """The parent, if it thinks so too."""
+    place = trees[address].place
+    parent = trees.get(place.parent) if place.parent is not None else None
+    if parent is None or place.height >= parent.place.height:
+        return None
+    return place.parent if address in parent.place.led[place.height].members else None
+
+
+def imperfect(world: World, settings: TreeSettings) -> str | None:
+    """What is missing to the tree that was promised; None once it stands."""
+    trees = {h.address: tree_at(h) for h in world.up()}
+    roots = [a for a, t in trees.items() if t.place.is_root]
+    if len(roots) != 1:
+        return f"there are {len(roots)} roots: {', '.join(roots)}"
+    for address, tree in trees.items():
+        if tree.place.parent is not None and agreed_parent(trees, address) is None:
+            return f"{address} thinks that {tree.place.parent} is its parent"
+        problem = _bad_cluster(world, trees, address, settings)
+        if problem is not None:
+            return problem
+    return None
+
+
+def _bad_cluster(
+    world: World, trees: dict[Address, CoordinatorTree], address: Address, settings: TreeSettings
+) -> str | None:
+    tree = trees[address]
+    for level, cluster in enumerate(tree.place.led):
+        for member in cluster.others:
+            if member not in trees:
+                return f"{address} leads {member}, which does not run, at level {level}"
+            its = trees[member].place
+            if its.height != level or its.parent != address:
+                return f"{address} thinks that it leads {member} at level {level}"
+        size, at_the_top = (
+            len(cluster.members),
+            tree.place.is_root and level + 1 == tree.place.height,
+        )
+        least = 2 if at_the_top else settings.k
+        if not least <= size <= settings.largest:
+            return (
+                f"{address} leads {size} at level {level}; {least} to {settings.largest} is right"
+            )
+        members = sorted(cluster.members)
+        totals = {m: _total(world, m, members) for m in members}
+        if totals[address] > min(totals.values()) * (1 + settings.tolerance + SLACK) + len(members):
+            better = min(totals, key=lambda m: (totals[m], m))
+            return f"{address} leads level {level}, where {better} is the median"
+    return None
+
+
+def _total(world: World, member: Address, members: list[Address]) -> int:
+    latency_us, hosts = world.network.latency_us, world.hosts
+    return sum(latency_us(hosts[member].index, hosts[m].index) for m in members)
