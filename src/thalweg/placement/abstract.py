@@ -20,6 +20,7 @@ class AbstractPlans:
     streams: tuple[int, ...]  # S(q), inputs before outputs
     makers: dict[int, tuple[int, ...]]  # stream of S(q) -> its operators, none for a base stream
     inputs: dict[int, tuple[int, ...]]  # operator of O(q) -> S_o
+    bases: dict[int, frozenset[int]]  # stream of S(q) -> the base streams that it is made of
 
     @property
     def operators(self) -> tuple[int, ...]:
@@ -41,7 +42,11 @@ def abstract_plans(problem: Problem, wanted: int) -> AbstractPlans:
     depth = {s: int(problem.level[list(ops)].max()) + 1 if ops else 0 for s, ops in makers.items()}
     order = sorted(makers, key=lambda s: (depth[s], s))
     ordered = {o: inputs[o] for s in order for o in makers[s]}
-    return AbstractPlans(wanted, tuple(order), makers, ordered)
+    bases: dict[int, frozenset[int]] = {}
+    for stream in order:
+        below = (bases[i] for o in makers[stream] for i in inputs[o])
+        bases[stream] = frozenset().union(*below) or frozenset([stream])
+    return AbstractPlans(wanted, tuple(order), makers, ordered, bases)
 
 
 class AggregateHost:

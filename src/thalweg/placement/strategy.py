@@ -13,6 +13,7 @@ from typing import Protocol
 
 from thalweg.placement.cost import Weights
 from thalweg.placement.deployment import Deployment
+from thalweg.placement.migrations import HostChange
 from thalweg.placement.problem import Problem
 
 
@@ -49,6 +50,7 @@ class Decision:
     admitted: tuple[int, ...]
     refusals: tuple[Refusal, ...] = ()
     changed: tuple[int, ...] = ()
+    changes: tuple[HostChange, ...] = ()  # what each of them is told
     how: str = ""  # the way it was found, in the strategy's own words: identical, solver, …
 
 

@@ -1,0 +1,246 @@
+"""The books of a planner: what runs where, who uses it, and what is left of every resource.
+
+A stream at a host has one provider: its home, a run there, or a send to there. It stays as long as
+someone uses it: a run, a send onwards, or queries that are served. The ledger is the only mutable
+thing that planners share; `deployment()` gives its contents as an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from thalweg.placement.arrays import NONE, Floats, ints
+from thalweg.placement.deployment import Deployment, deployment
+from thalweg.placement.problem import Problem
+
+SLACK = 1e-11  # of a capacity: far below what `verify` tolerates, far above rounding
+
+
+class Run(NamedTuple):
+    host: int
+    operator: int
+
+
+class Send(NamedTuple):
+    source: int
+    target: int
+    stream: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What it takes to serve one more stream: new runs and sends, and the host that serves."""
+
+    stream: int
+    host: int
+    runs: tuple[Run, ...]
+    sends: tuple[Send, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    resource: str  # as in Refusal
+    host: int
+    need: float
+    left: float
+    target: int | None = None  # of a link
+
+
+class Ledger:
+    def __init__(self, problem: Problem, running: Deployment | None = None) -> None:
+        hosts, streams = len(problem.hosts), len(problem.streams)
+        self.problem = problem
+        self.alive = np.ones(hosts, bool)
+        self.cpu_left = problem.hosts.cpu.copy()
+        self.out_left = problem.hosts.out_bps.copy()
+        self.in_left = problem.hosts.in_bps.copy()
+        self.link_left = None if problem.hosts.link_bps is None else problem.hosts.link_bps.copy()
+        self.available = np.zeros((streams, hosts), bool)
+        based = np.flatnonzero(problem.streams.home != NONE)
+        self.available[based, problem.streams.home[based]] = True
+        self.providers: dict[tuple[int, int], Run | Send] = {}  # (host, stream), homes left out
+        self.uses: dict[tuple[int, int], int] = {}  # (host, stream) -> how many need it there
+        self.results: dict[tuple[int, int], list[int]] = {}  # (host, stream) -> queries
+        self.server: dict[int, int] = {}  # query -> host
+        self._journal: dict[Run | Send, int] = {}  # net changes since the last drain
+        self._anywhere: dict[int, int] = {}  # stream -> its server for queries without a proxy
+        if running is not None:
+            self._take(running)
+            self.drain()
+
+    def _take(self, running: Deployment) -> None:
+        if running.wants is not None:
+            raise ValueError("a deployment whose routing is left to the overlay can't be extended")
+        for host, operator in running.runs.tolist():
+            self.add_run(Run(host, operator))
+        for source, target, stream in running.sends.tolist():
+            self.add_send(Send(source, target, stream))
+        for query in np.flatnonzero(running.serves != NONE).tolist():
+            self.serve(query, int(running.serves[query]))
+
+    # --- what is there ------------------------------------------------------------------------
+
+    def serving(self, stream: int, proxy: int = NONE) -> int | None:
+        """The host that serves this stream already (at the proxy, if there is one)."""
+        if proxy != NONE:
+            return proxy if (proxy, stream) in self.results else None
+        return self._anywhere.get(stream)
+
+    def deployment(self) -> Deployment:
+        serves = np.full(len(self.problem.queries), NONE, np.int32)
+        for query, host in self.server.items():
+            serves[query] = host
+        rows = self.providers.values()
+        return deployment(
+            len(self.problem.queries),
+            runs=[row for row in rows if isinstance(row, Run)],
+            sends=[row for row in rows if isinstance(row, Send)],
+            serves=ints(serves),
+        )
+
+    def shortages(self, piece: Piece) -> list[Shortage]:
+        """Where the piece needs more than is left, worst first."""
+        hosts, rate = self.problem.hosts, self.problem.streams.rate_bps
+        cpu: dict[int, float] = {}
+        out: dict[int, float] = {}
+        into: dict[int, float] = {}
+        link: dict[tuple[int, int], float] = {}
+        for host, operator in piece.runs:
+            cpu[host] = cpu.get(host, 0.0) + float(self.problem.operators.cpu[operator])
+        for source, target, stream in piece.sends:
+            out[source] = out.get(source, 0.0) + float(rate[stream])
+            into[target] = into.get(target, 0.0) + float(rate[stream])
+            link[source, target] = link.get((source, target), 0.0) + float(rate[stream])
+        if (piece.host, piece.stream) not in self.results:
+            out[piece.host] = out.get(piece.host, 0.0) + float(rate[piece.stream])
+        found = [
+            *_short("cpu", cpu, self.cpu_left, hosts.cpu),
+            *_short("bandwidth out", out, self.out_left, hosts.out_bps),
+            *_short("bandwidth in", into, self.in_left, hosts.in_bps),
+        ]
+        if self.link_left is not None and hosts.link_bps is not None:
+            found += [
+                Shortage("link", h, need, float(self.link_left[h, m]), m)
+                for (h, m), need in link.items()
+                if need > self.link_left[h, m] + SLACK * hosts.link_bps[h, m]
+            ]
+        return found
+
+    # --- changes ------------------------------------------------------------------------------
+
+    def add(self, piece: Piece) -> None:
+        for run in piece.runs:
+            self.add_run(run)
+        for send in piece.sends:
+            self.add_send(send)
+
+    def add_run(self, run: Run) -> None:
+        output = int(self.problem.operators.output[run.operator])
+        self._provide(run.host, output, run)
+        self.cpu_left[run.host] -= self.problem.operators.cpu[run.operator]
+        for stream in self.problem.operators.inputs[run.operator].tolist():
+            self._use(run.host, stream, 1)
+
+    def add_send(self, send: Send) -> None:
+        self._provide(send.target, send.stream, send)
+        self._carry(send, 1)
+
+    def remove(self, row: Run | Send) -> None:
+        """Take a run or a send away, whoever uses it; its own inputs are used once less."""
+        if isinstance(row, Run):
+            output = int(self.problem.operators.output[row.operator])
+            self._unprovide(row.host, output, row)
+            self.cpu_left[row.host] += self.problem.operators.cpu[row.operator]
+            for stream in self.problem.operators.inputs[row.operator].tolist():
+                self._use(row.host, stream, -1)
+        else:
+            self._unprovide(row.target, row.stream, row)
+            self._carry(row, -1)
+
+    def serve(self, query: int, host: int) -> None:
+        stream = int(self.problem.queries.wanted[query])
+        if (host, stream) not in self.results:
+            self.results[host, stream] = []
+            self.out_left[host] -= self.problem.streams.rate_bps[stream]
+            self._use(host, stream, 1)
+        self.results[host, stream].append(query)
+        self.server[query] = host
+        if self.problem.queries.proxy[query] == NONE:
+            self._anywhere[stream] = host
+
+    def unserve(self, query: int) -> None:
+        host, stream = self.server.pop(query), int(self.problem.queries.wanted[query])
+        self.results[host, stream].remove(query)
+        proxies = self.problem.queries.proxy
+        if all(proxies[q] != NONE for q in self.results[host, stream]):
+            self._anywhere.pop(stream, None)
+        if not self.results[host, stream]:
+            del self.results[host, stream]
+            self.out_left[host] += self.problem.streams.rate_bps[stream]
+            self._use(host, stream, -1)
+
+    def sweep(self, places: Iterable[tuple[int, int]]) -> None:
+        """Free what nobody needs, starting from these (host, stream)s and going upstream."""
+        stack = list(places)
+        while stack:
+            place = stack.pop()
+            row = self.providers.get(place)
+            if row is None or place in self.uses:
+                continue
+            self.remove(row)
+            stack += self.inputs_of(row)
+
+    def inputs_of(self, row: Run | Send) -> list[tuple[int, int]]:
+        if isinstance(row, Send):
+            return [(row.source, row.stream)]
+        return [(row.host, s) for s in self.problem.operators.inputs[row.operator].tolist()]
+
+    def drain(self) -> tuple[list[Run | Send], list[Run | Send]]:
+        """The rows that are new and those that are gone since the last call."""
+        journal, self._journal = self._journal, {}
+        added = [row for row, change in journal.items() if change > 0]
+        return added, [row for row, change in journal.items() if change < 0]
+
+    def _note(self, row: Run | Send, change: int) -> None:
+        self._journal[row] = self._journal.get(row, 0) + change
+
+    def _provide(self, host: int, stream: int, row: Run | Send) -> None:
+        assert not self.available[stream, host], "a stream reaches a host in one way only"
+        self.providers[host, stream] = row
+        self._note(row, 1)
+        self.available[stream, host] = True
+
+    def _unprovide(self, host: int, stream: int, row: Run | Send) -> None:
+        taken = self.providers.pop((host, stream))
+        assert taken == row, "what is taken away was there"
+        self._note(row, -1)
+        self.available[stream, host] = False
+
+    def _carry(self, send: Send, sign: int) -> None:
+        rate = sign * self.problem.streams.rate_bps[send.stream]
+        self.out_left[send.source] -= rate
+        self.in_left[send.target] -= rate
+        if self.link_left is not None:
+            self.link_left[send.source, send.target] -= rate
+        self._use(send.source, send.stream, sign)
+
+    def _use(self, host: int, stream: int, change: int) -> None:
+        count = self.uses.get((host, stream), 0) + change
+        if count:
+            self.uses[host, stream] = count
+        else:
+            del self.uses[host, stream]
+
+
+def _short(
+    resource: str, needs: dict[int, float], left: Floats, capacity: Floats
+) -> list[Shortage]:
+    return [
+        Shortage(resource, host, need, float(left[host]))
+        for host, need in needs.items()
+        if need > left[host] + SLACK * capacity[host]
+    ]

@@ -1,0 +1,254 @@
+"""The exact dynamic programme for one query: sub-joins × hosts.
+
+In the way of Dreyfus and Wagner's Steiner trees: the cheapest way to have stream s at host h is the
+cheapest of having it there already, making it there by one of its operators from inputs that are
+brought to h, and receiving it from the host where it is cheapest to have and to send. Streams are
+taken inputs first, and all hosts at once as a vector. Prices being fixed, the plan found is the
+cheapest tree over all join orders and all hosts; what runs already is free.
+
+A step is allowed if its host can carry it together with the steps below it *at the same host*. What
+a plan takes in all of a host is checked at the end: where that is too much, the host is offered
+with less, and the programme runs again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from thalweg.placement.abstract import AbstractPlans
+from thalweg.placement.arrays import NONE, Flags, Floats, Ints
+from thalweg.placement.foresight import Foresight
+from thalweg.placement.ledger import SLACK, Ledger, Piece, Run, Send, Shortage
+from thalweg.placement.prices import Prices
+
+HERE, RECEIVED = -1, -2  # how a stream comes to a host, where no operator's number says it
+ATTEMPTS = 4
+MISUSE = 1e6  # what using all of a host's capacity once too much costs, when that is allowed
+
+
+@dataclass(slots=True, eq=False)
+class Offer:
+    """What the programme may use of each host, and what it pays."""
+
+    prices: Prices
+    cpu: Floats
+    out_bps: Floats
+    in_bps: Floats
+    link_bps: Floats | None
+    delay_price: float = 0.0  # per ms of each send
+    strict: bool = True  # False: capacities may be exceeded, at a price that no plan would pay
+
+
+def offer(ledger: Ledger, prices: Prices, *, strict: bool = True) -> Offer:
+    hosts = ledger.problem.hosts
+    return Offer(
+        prices,
+        ledger.cpu_left + SLACK * hosts.cpu,
+        ledger.out_left + SLACK * hosts.out_bps,
+        ledger.in_left + SLACK * hosts.in_bps,
+        None if ledger.link_left is None else ledger.link_left + SLACK,
+        strict=strict,
+    )
+
+
+@dataclass(slots=True, eq=False)
+class _Ways:
+    """For one stream, host by host: the cheapest way to have it, and what it takes there."""
+
+    cost: Floats
+    cpu: Floats
+    in_bps: Floats
+    how: Ints  # HERE, RECEIVED, or the operator that makes it
+    sender: Ints
+
+    def improve(
+        self, better: Flags, cost: Floats, cpu: Floats, in_bps: Floats, how: int, sender: Ints
+    ) -> None:
+        np.copyto(self.cost, cost, where=better)
+        np.copyto(self.cpu, cpu, where=better)
+        np.copyto(self.in_bps, in_bps, where=better)
+        np.copyto(self.how, how, where=better)
+        np.copyto(self.sender, sender, where=better)
+
+
+def plan_query(
+    ledger: Ledger,
+    plans: AbstractPlans,
+    prices: Prices,
+    foresight: Foresight,
+    proxy: int = NONE,
+    delay_price: float = 0.0,
+) -> Piece | None:
+    """The cheapest piece that fits what is left, or None if the programme finds none."""
+    offered = offer(ledger, prices)
+    offered.delay_price = delay_price
+    for _ in range(ATTEMPTS):
+        piece = cheapest(ledger, plans, offered, foresight, proxy)
+        if piece is None:
+            return None
+        short = ledger.shortages(piece)
+        if not short:
+            return piece
+        _offer_less(offered, short)
+    return None
+
+
+def cheapest(
+    ledger: Ledger,
+    plans: AbstractPlans,
+    offered: Offer,
+    foresight: Foresight,
+    proxy: int = NONE,
+) -> Piece | None:
+    rate = ledger.problem.streams.rate_bps
+    ways: dict[int, _Ways] = {}
+    for stream in plans.streams:
+        found = _present(ledger, stream)
+        _make(ledger, plans, stream, ways, found, offered, foresight.discount(plans, stream))
+        _spread(ledger, found, float(rate[stream]), offered)
+        ways[stream] = found
+    wanted = plans.wanted
+    need = float(rate[wanted])
+    total = ways[wanted].cost + need * offered.prices.out_bps
+    total = _limit(total, need, offered.out_bps, offered.strict)
+    host = proxy if proxy != NONE else int(total.argmin())
+    if not np.isfinite(total[host]):
+        return None
+    return _piece(plans, ways, host)
+
+
+def _present(ledger: Ledger, stream: int) -> _Ways:
+    here = ledger.available[stream] & ledger.alive
+    hosts = len(here)
+    return _Ways(
+        np.where(here, 0.0, np.inf),
+        np.zeros(hosts),
+        np.zeros(hosts),
+        np.full(hosts, HERE, np.int32),
+        np.full(hosts, NONE, np.int32),
+    )
+
+
+def _make(
+    ledger: Ledger,
+    plans: AbstractPlans,
+    stream: int,
+    ways: dict[int, _Ways],
+    found: _Ways,
+    offered: Offer,
+    discount: float,
+) -> None:
+    operators = ledger.problem.operators
+    price = offered.prices.cpu * (1.0 - discount)
+    for operator in plans.makers[stream]:
+        inputs = [ways[i] for i in plans.inputs[operator]]
+        gamma = float(operators.cpu[operator])
+        cpu = sum((w.cpu for w in inputs), start=np.full(len(price), gamma))
+        in_bps = sum((w.in_bps for w in inputs), start=np.zeros(len(price)))
+        cost = sum((w.cost for w in inputs), start=gamma * price)
+        cost = _limit(cost, cpu, offered.cpu, offered.strict)
+        cost = _limit(cost, in_bps, offered.in_bps, offered.strict)
+        pinned = int(operators.pinned[operator])
+        better = (cost < found.cost) & ledger.alive
+        if pinned != NONE:
+            better &= np.arange(len(price)) == pinned
+        found.improve(better, cost, cpu, in_bps, operator, found.sender)
+
+
+def _spread(ledger: Ledger, found: _Ways, rate: float, offered: Offer) -> None:
+    hosts = ledger.problem.hosts
+    if offered.link_bps is None and (hosts.latency_ms is None or offered.delay_price == 0.0):
+        _spread_from_best(ledger, found, rate, offered)
+    else:
+        _spread_by_links(ledger, found, rate, offered)
+
+
+def _spread_from_best(ledger: Ledger, found: _Ways, rate: float, offered: Offer) -> None:
+    """All links being alike, one host is the best sender for everyone, and no relay helps."""
+    leaving = found.cost + rate * offered.prices.out_bps
+    leaving = _limit(leaving, rate, offered.out_bps, offered.strict)
+    sender = int(leaving.argmin())
+    if not np.isfinite(leaving[sender]):
+        return
+    cost = leaving[sender] + rate * offered.prices.in_bps
+    cost = _limit(cost, rate, offered.in_bps, offered.strict)
+    better = (cost < found.cost) & ledger.alive
+    better[sender] = False
+    count = len(cost)
+    found.improve(
+        better,
+        cost,
+        np.zeros(count),
+        np.full(count, rate),
+        RECEIVED,
+        np.full(count, sender, np.int32),
+    )
+
+
+def _spread_by_links(ledger: Ledger, found: _Ways, rate: float, offered: Offer) -> None:
+    """Each receiver has its own best sender, and a relay may get round a full link."""
+    hosts = ledger.problem.hosts
+    link = np.zeros((len(hosts), len(hosts)))
+    if offered.link_bps is not None and offered.prices.link_bps is not None:
+        link = link + rate * offered.prices.link_bps
+        link = _limit(link, rate, offered.link_bps, offered.strict)
+    if hosts.latency_ms is not None:
+        link = link + offered.delay_price * hosts.latency_ms
+    np.fill_diagonal(link, np.inf)
+    into = _limit(rate * offered.prices.in_bps, rate, offered.in_bps, offered.strict)
+    count = len(hosts)
+    for _ in range(count):  # as many rounds as a way has hops; mostly one or two
+        leaving = found.cost + rate * offered.prices.out_bps
+        leaving = _limit(leaving, rate, offered.out_bps, offered.strict)
+        through = leaving[:, None] + link
+        sender = through.argmin(axis=0).astype(np.int32)
+        cost = through[sender, np.arange(count)] + into
+        better = (cost < found.cost) & ledger.alive
+        if not better.any():
+            return
+        found.improve(better, cost, np.zeros(count), np.full(count, rate), RECEIVED, sender)
+
+
+def _limit(cost: Floats, need: Floats | float, left: Floats, strict: bool) -> Floats:
+    excess = need - left
+    if strict:
+        return np.where(excess > 0, np.inf, cost)
+    share = np.maximum(excess, 0.0) / np.maximum(left + np.maximum(excess, 0.0), 1e-12)
+    return cost + MISUSE * share
+
+
+def _piece(plans: AbstractPlans, ways: dict[int, _Ways], host: int) -> Piece:
+    runs: list[Run] = []
+    sends: list[Send] = []
+    seen: set[tuple[int, int]] = set()
+    stack = [(plans.wanted, host)]
+    while stack:
+        stream, at = stack.pop()
+        if (stream, at) in seen:
+            continue
+        seen.add((stream, at))
+        how = int(ways[stream].how[at])
+        if how == RECEIVED:
+            sender = int(ways[stream].sender[at])
+            sends.append(Send(sender, at, stream))
+            stack.append((stream, sender))
+        elif how != HERE:
+            runs.append(Run(at, how))
+            stack += [(i, at) for i in plans.inputs[how]]
+    return Piece(plans.wanted, host, tuple(runs), tuple(sends))
+
+
+def _offer_less(offered: Offer, short: list[Shortage]) -> None:
+    for lack in short:
+        if lack.resource == "link":
+            assert offered.link_bps is not None
+            offered.link_bps[lack.host, lack.target] /= 2
+            continue
+        column = {
+            "cpu": offered.cpu,
+            "bandwidth out": offered.out_bps,
+            "bandwidth in": offered.in_bps,
+        }[lack.resource]
+        column[lack.host] /= 2
