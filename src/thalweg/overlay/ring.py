@@ -32,5 +32,5 @@ def ring_parts(own: int, fingers: Sequence[tuple[int, Address]], limit: Scope | 
         {(distance(own, finger), finger, address) for finger, address in fingers if finger != own}
     )
     inside = [entry for entry in inside if entry[0] < reach]
-    limits = [finger for _, finger, _ in inside[1:]] + [own if limit is None else limit]
-    return [(address, end) for (_, _, address), end in zip(inside, limits, strict=True)]
+    limits = [*(finger for _, finger, _ in inside[1:]), own if limit is None else limit]
+    return [(entry[2], limits[i]) for i, entry in enumerate(inside)]
