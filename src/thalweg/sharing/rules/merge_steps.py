@@ -11,12 +11,14 @@ from thalweg.plan.expr import Expr, columns_of, conjunction
 from thalweg.sharing.block import Block, call_over, over
 from thalweg.sharing.core import Computed, Grouped, Kept, Step, WithoutRepeats
 from thalweg.sharing.rules import conditions_of
+from thalweg.sharing.rules.drop_identities import drop_identities
 
 
 def merge_steps(block: Block) -> Block:
     steps: list[Step] = []
     lowered: list[Expr] = []
-    for step in block.above:
+    width = block.width if block.outputs is None else len(block.outputs)
+    for step in drop_identities(block.above, width):
         below = steps[-1] if steps else None
         match step, below:
             case Computed(exprs), Computed(inner):
