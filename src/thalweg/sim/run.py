@@ -43,7 +43,7 @@ def run(
 ) -> Outcome:
     if nodes is not None and nodes < 1:
         raise ValueError(f"{nodes} nodes: a network has at least one")
-    options = draw(seed, kind.faults, kind.fewest_nodes, kind.most_nodes, nodes)
+    options = draw(seed, kind.faults_of(seed), kind.fewest_nodes, kind.most_nodes, nodes)
     scenario = kind(options, Generator(seed_of(seed, "workload")))
     trace = Trace(show)
     world = World(

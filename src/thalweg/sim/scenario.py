@@ -37,6 +37,11 @@ class Scenario:
         self.options = options
         self.generator = generator  # the scenario's own, for its workload
 
+    @classmethod
+    def faults_of(cls, seed: int) -> tuple[str, ...]:
+        """Those that a seed may draw from: for a promise that holds under some of them only."""
+        return cls.faults
+
     def network(self) -> Network:
         return UniformNetwork(self.options.latency_us)
 

@@ -1,0 +1,405 @@
+"""Chord: a ring of nodes in the order of their identifiers, each key owned by the next node.
+
+Source: Chord (Stoica et al., 2001) as corrected by Zave (*Reasoning about identifier spaces: how to
+make Chord correct*, 2017). The published rules lose the ring under failures. The corrected ones:
+
+- A node joins with the whole successor list of the node before it, found by a lookup.
+- Stabilise: take over the successor's list behind the successor. If the successor's predecessor
+  lies between, it becomes the successor, but only once it has answered.
+- Rectify (on Notify): a nearer predecessor replaces the known one; a farther one only if the known
+  one is gone.
+
+Who is gone, membership says; Chord only tells it whom to doubt. Beyond Zave, who has no partitions:
+a node now and then looks up *itself* through any member it knows. The answer names the node that
+should be before it, and those that should come after: so rings that were parted, or a node that
+fell out of the ring, grow together. Joining is the same search by a node that has no ring yet.
+
+Promise: as long as nobody loses all r successors at once, there is one ring among the live, in
+order, and every member leads into it. Once quiet: each node has exactly the next r as successors,
+the one before it as predecessor, and every lookup ends at the owner after O(log n) hops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from thalweg.overlay.chord.lookup import Search
+from thalweg.overlay.chord.messages import (
+    MESSAGES,
+    AskNeighbours,
+    Create,
+    FindOwner,
+    Found,
+    Introduce,
+    Joined,
+    Leaving,
+    Lookup,
+    Neighbours,
+    NotFound,
+    Notify,
+    Route,
+)
+from thalweg.overlay.chord.table import Table
+from thalweg.overlay.generator import Generator
+from thalweg.overlay.membership import Doubt, Down, Membership, Up
+from thalweg.overlay.protocol import (
+    Address,
+    Call,
+    CancelTimer,
+    Deliver,
+    Effect,
+    Event,
+    Heard,
+    Init,
+    Leave,
+    Message,
+    Persist,
+    Receive,
+    Send,
+    SetTimer,
+    Tell,
+    TimerFired,
+)
+from thalweg.overlay.ring import distance_to_limit, ring_parts
+from thalweg.overlay.routing import ID_BITS, IDS, Part, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    successors: int = 4  # r
+    stabilise_every_us: int = 1_000_000
+    fix_finger_every_us: int = 1_000_000
+    find_self_every_us: int = 5_000_000
+    answer_within_us: int = 500_000
+    attempts: int = 4  # of a lookup, before it is given up
+    alone_after_us: int = 20_000_000  # a node that was in a ring and finds it no more is one itself
+
+    def __post_init__(self) -> None:
+        if self.successors < 1:
+            raise ValueError(f"{self.successors} successors: a ring needs at least one")
+        periods = (self.stabilise_every_us, self.fix_finger_every_us, self.find_self_every_us)
+        if min(*periods, self.answer_within_us, self.alone_after_us) < 1 or self.attempts < 1:
+            raise ValueError("periods, times to wait and attempts must be above 0")
+
+
+class _Awaited(msgspec.Struct, frozen=True, gc=False):
+    """A question that is out."""
+
+    of: Address
+    search: Search | None  # None: about neighbours
+
+
+# Searches on Chord's own account; the application's tags come wrapped in a tuple.
+_SELF, _FINGER = "self", "finger"
+
+
+class Chord:
+    name = "chord"
+    messages = MESSAGES
+    listens_to = ("membership",)
+
+    def __init__(self, membership: Membership, settings: Settings | None = None) -> None:
+        self.settings = settings or Settings()
+        self.joined = False
+        self.table = Table("", self.settings.successors)
+        self._membership = membership
+        self._generator = Generator(0)
+        self._awaited: dict[int, _Awaited] = {}
+        self._resting: dict[int, Search] = {}  # to be tried again
+        self._tokens = 0
+        self._finger = 0
+        self._busy_with: set[str] = set()  # own searches under way
+        self._quiet_periods = 0  # since the predecessor was heard from
+
+    # --- what other protocols may read (overlay.routing.Routing) ---
+
+    def next_hop(self, key: int) -> Address | None:
+        if not self.table.successors or self.table.owns(key):
+            return None
+        owners = self.table.owners(key)
+        return owners[0] if owners else self.table.nearer(key, self._membership.is_down)[0]
+
+    def neighbours(self) -> list[Address]:
+        return self.table.routes()
+
+    def parts(self, scope: Scope | None) -> list[Part]:
+        own = self.table.own_id
+        fingers = [((own + self.table.position(a)) % IDS, a) for a in self.table.routes()]
+        return ring_parts(own, fingers, scope)
+
+    def covers(self, wide: Scope | None, narrow: Scope) -> bool:
+        own = self.table.own_id
+        return distance_to_limit(own, wide) >= distance_to_limit(own, narrow)
+
+    # --- events ---
+
+    def step(self, now_us: int, event: Event) -> list[Effect]:
+        match event:
+            case Receive(sender, message):
+                return self._receive(sender, message)
+            case TimerFired(("answer", int(token))):
+                return self._unanswered(token)
+            case TimerFired("stabilise"):
+                again = SetTimer("stabilise", self.settings.stabilise_every_us)
+                return [again, *self._stabilise()]
+            case TimerFired("finger"):
+                again = SetTimer("finger", self.settings.fix_finger_every_us)
+                return [again, *self._fix_finger()]
+            case TimerFired("self"):
+                again = SetTimer("self", self.settings.find_self_every_us)
+                return [again, *self._find_self()]
+            case TimerFired(("again", int(token))):
+                return self._retry(self._resting.pop(token))
+            case TimerFired("alone") | Call(Create()):
+                return [] if self.joined else self._enter()
+            case Heard(_, Up(address)):
+                return self._greet(address)
+            case Heard(_, Down(address)):
+                self.table.drop(address)
+            case Call(Lookup(key, tag)):
+                return self._search(key, (tag,))
+            case Init(address, seed, persisted):
+                return self._init(address, seed, "joined" in persisted)
+            case Leave():
+                return self._leave()
+        return []
+
+    def _init(self, address: Address, seed: int, was_joined: bool) -> list[Effect]:
+        self._generator = Generator(seed)
+        self.table = Table(address, self.settings.successors)
+        effects: list[Effect] = [
+            # At a random point of the period, so that nodes don't move in step.
+            SetTimer("stabilise", self._generator.below(self.settings.stabilise_every_us)),
+            SetTimer("finger", self._generator.below(self.settings.fix_finger_every_us)),
+            SetTimer("self", self._generator.below(self.settings.find_self_every_us)),
+        ]
+        if was_joined:
+            effects.append(SetTimer("alone", self.settings.alone_after_us))
+        return effects
+
+    def _enter(self) -> list[Effect]:
+        self.joined = True
+        return [Persist("joined", b""), CancelTimer("alone"), Deliver(Joined())]
+
+    def _leave(self) -> list[Effect]:
+        """Say to the neighbours what a failure would make them find out."""
+        table = self.table
+        self.joined = False
+        message = Leaving(table.predecessor, table.successors)
+        told = {a: None for a in (table.predecessor, *table.successors[:1]) if a is not None}
+        return [Persist("joined", None), *(Send(a, message) for a in told)]
+
+    # --- the ring ---
+
+    def _stabilise(self) -> list[Effect]:
+        if not self.joined:
+            return self._find_self()
+        table = self.table
+        for address in (table.predecessor, *table.successors):
+            # Known to be down before it became a neighbour, by a message that was long under way.
+            if address is not None and self._membership.is_down(address):
+                table.drop(address)
+        if not table.successors:
+            # All of them are gone at once, or there never were any; the one before is better.
+            return [] if table.predecessor is None else self._ask(table.predecessor)
+        self._quiet_periods += 1
+        effects = self._ask(table.successors[0])
+        if table.predecessor is not None and self._quiet_periods > 3:
+            effects.append(Tell("membership", Doubt(table.predecessor)))
+        return effects
+
+    def _neighbours(self, of: Address, message: Neighbours) -> list[Effect]:
+        """An answer: from the successor, or from one that may be nearer."""
+        table = self.table
+        if not message.joined:
+            table.drop(of)
+            return []
+        if not self.joined:
+            return []
+        if of in table.successors[:1]:
+            table.follow(self._alive((of, *message.successors)))
+            between = message.predecessor
+            if between is not None and table.is_nearer_successor(between):
+                return [] if self._membership.is_down(between) else self._ask(between)
+        elif table.is_nearer_successor(of):
+            # Its list and the old one together: it may come from another ring.
+            table.follow(self._alive((of, *message.successors, *table.successors)))
+        else:
+            return []
+        return [Send(a, Notify(table.successors)) for a in table.successors[:1]]
+
+    def _notified(self, sender: Address, successors: tuple[Address, ...]) -> list[Effect]:
+        """Rectify; and where the one before knows somebody nearer after us, look at them."""
+        table = self.table
+        if not self.joined:
+            return []
+        if table.is_nearer_predecessor(sender):
+            table.predecessor = sender
+        if table.predecessor == sender:
+            self._quiet_periods = 0
+        candidates = [sender] if not table.successors else []
+        candidates += [a for a in successors if table.is_nearer_successor(a)]
+        candidates = [a for a in candidates if not self._membership.is_down(a)]
+        return self._ask(min(candidates, key=table.position)) if candidates else []
+
+    def _greet(self, address: Address) -> list[Effect]:
+        """A member has turned up; it may be from a ring that was parted from ours."""
+        if not self.joined:
+            return self._find_self()
+        return self._ask(address) if self.table.is_nearer_successor(address) else []
+
+    def _goodbye(self, sender: Address, message: Leaving) -> list[Effect]:
+        table = self.table
+        was_before = table.predecessor == sender
+        table.drop(sender)
+        if not self.joined:
+            return []
+        heirs = self._alive((*table.successors, *message.successors))
+        table.follow(a for a in heirs if a != sender)
+        before = message.predecessor
+        if was_before and before not in (None, table.address):
+            table.predecessor = None if self._membership.is_down(before) else before
+        return []
+
+    def _find_self(self) -> list[Effect]:
+        """Through anybody: which node is before me, and who comes after it?"""
+        members = self._membership.up()
+        if not members or _SELF in self._busy_with:
+            return []
+        self._busy_with.add(_SELF)
+        through = self._generator.choice(members)
+        return self._go_on(Search(self.table.own_id, _SELF, [through]))
+
+    def _found_self(self, before: Address, owners: tuple[Address, ...]) -> list[Effect]:
+        table = self.table
+        if not self.joined:
+            table.follow(self._alive((*owners, before)))
+            table.predecessor = before
+            entered = self._enter()
+            return [*entered, *(Send(a, Notify(table.successors)) for a in table.successors[:1])]
+        effects: list[Effect] = []
+        if owners[0] != table.address and before != table.address:
+            effects.append(Send(before, Introduce()))
+        if table.is_nearer_successor(owners[0]):
+            effects += self._ask(owners[0])
+        return effects
+
+    def _alive(self, addresses: Iterable[Address]) -> list[Address]:
+        return [a for a in addresses if not self._membership.is_down(a)]
+
+    # --- lookups ---
+
+    def _search(self, key: int, tag: Hashable) -> list[Effect]:
+        """From here: what this node knows, then what others know."""
+        if not self.joined:
+            return self._give_up(Search(key, tag, ()))
+        owners = self.table.owners(key)
+        if owners:
+            return self._found(Search(key, tag, ()), self.table.address, owners)
+        nearer = self.table.nearer(key, self._membership.is_down)
+        return self._go_on(Search(key, tag, nearer))
+
+    def _go_on(self, search: Search) -> list[Effect]:
+        address = search.next(self.table.address)
+        if address is not None:
+            self._tokens += 1
+            self._awaited[self._tokens] = _Awaited(address, search)
+            return [
+                Send(address, FindOwner(self._tokens, search.key)),
+                SetTimer(("answer", self._tokens), self.settings.answer_within_us),
+            ]
+        if search.tag != _SELF and search.attempts < self.settings.attempts:
+            self._tokens += 1
+            self._resting[self._tokens] = search
+            return [SetTimer(("again", self._tokens), self.settings.answer_within_us)]
+        return self._give_up(search)
+
+    def _retry(self, search: Search) -> list[Effect]:
+        nearer = self.table.nearer(search.key, self._membership.is_down)
+        again = Search(search.key, search.tag, nearer)
+        again.attempts = search.attempts + 1
+        owners = self.table.owners(search.key)
+        return self._found(again, self.table.address, owners) if owners else self._go_on(again)
+
+    def _routed(self, awaited: _Awaited, message: Route) -> list[Effect]:
+        search = awaited.search
+        assert search is not None
+        search.answered(awaited.of, message.nearer)
+        if message.owners:
+            return self._found(search, awaited.of, message.owners)
+        return self._go_on(search)
+
+    def _found(self, search: Search, before: Address, owners: tuple[Address, ...]) -> list[Effect]:
+        if search.tag == _SELF:
+            self._busy_with.discard(_SELF)
+            return self._found_self(before, owners)
+        if search.tag == _FINGER:
+            self._busy_with.discard(_FINGER)
+            self._finger = self.table.set_finger(self._finger, owners[0])
+            return []
+        assert isinstance(search.tag, tuple)
+        return [Deliver(Found(search.tag[0], search.key, owners, search.hops))]
+
+    def _give_up(self, search: Search) -> list[Effect]:
+        if isinstance(search.tag, str):
+            self._busy_with.discard(search.tag)
+            return []
+        assert isinstance(search.tag, tuple)
+        return [Deliver(NotFound(search.tag[0], search.key))]
+
+    def _fix_finger(self) -> list[Effect]:
+        """One finger at a time, from the nearest to the farthest and round again."""
+        if not self.joined or not self.table.successors or _FINGER in self._busy_with:
+            return []
+        self._finger = self.table.finger_after(self._finger)
+        if self._finger >= ID_BITS:
+            self._finger = self.table.finger_after(0)
+        self._busy_with.add(_FINGER)
+        return self._search(self.table.finger_key(self._finger), _FINGER)
+
+    # --- messages ---
+
+    def _ask(self, address: Address) -> list[Effect]:
+        self._tokens += 1
+        self._awaited[self._tokens] = _Awaited(address, None)
+        return [
+            Send(address, AskNeighbours(self._tokens)),
+            SetTimer(("answer", self._tokens), self.settings.answer_within_us),
+        ]
+
+    def _unanswered(self, token: int) -> list[Effect]:
+        awaited = self._awaited.pop(token)
+        doubt = Tell("membership", Doubt(awaited.of))
+        return [doubt] if awaited.search is None else [doubt, *self._go_on(awaited.search)]
+
+    def _receive(self, sender: Address, message: Message) -> list[Effect]:
+        table = self.table
+        match message:
+            case AskNeighbours(token):
+                found = Neighbours(token, self.joined, table.predecessor, table.successors)
+                return [Send(sender, found)]
+            case FindOwner(token, key):
+                owners = table.owners(key) if self.joined else ()
+                down = self._membership.is_down
+                nearer = table.nearer(key, down) if self.joined and not owners else ()
+                return [Send(sender, Route(token, owners, nearer))]
+            case Neighbours(token):
+                return self._answered(token, lambda asked: self._neighbours(asked.of, message))
+            case Route(token):
+                return self._answered(token, lambda asked: self._routed(asked, message))
+            case Notify(successors):
+                return self._notified(sender, successors)
+            case Introduce():
+                may_be = self.joined and table.is_nearer_successor(sender)
+                return self._ask(sender) if may_be else []
+            case Leaving():
+                return self._goodbye(sender, message)
+        return []
+
+    def _answered(self, token: int, go_on: Callable[[_Awaited], list[Effect]]) -> list[Effect]:
+        """An answer counts once, and only while it is waited for."""
+        awaited = self._awaited.pop(token, None)
+        return [] if awaited is None else [CancelTimer(("answer", token)), *go_on(awaited)]
