@@ -151,7 +151,20 @@ def test_a_doubted_member_is_probed_at_once_but_not_twice():
     node = _member("a")
     assert _of(Send, node.step(0, Call(Doubt("a"))))[0].to == "a"
     assert node.step(0, Call(Doubt("a"))) == []
-    assert node.step(0, Call(Doubt("nobody"))) == []
+
+
+def test_a_doubted_stranger_becomes_a_member_that_can_be_found_dead():
+    node = _member("a")
+    assert node.step(0, Call(Doubt("b")))[0] == Deliver(Up("b"))
+    probe = max(node._probed)
+    node.step(0, TimerFired(("suspect", probe)))
+    assert node.step(0, TimerFired(("down", "b", 0))) == [Deliver(Down("b"))]
+
+
+def test_the_down_are_not_doubted():
+    node = _member("a")
+    node.step(0, Receive("b", Farewell((Word("a", 0, DOWN),))))
+    assert node.step(0, Call(Doubt("a"))) == []
 
 
 @pytest.mark.parametrize(

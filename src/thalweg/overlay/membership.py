@@ -155,7 +155,7 @@ class Membership:
             case Call(Join(contacts)):
                 return self._join(contacts)
             case Call(Doubt(address)):
-                return self._probe(address) if self._may_doubt(address) else []
+                return self._doubt(address)
             case Init(address, seed, persisted):
                 return self._init(address, seed, persisted.get("self"), persisted.get("members"))
             case Leave():
@@ -184,7 +184,14 @@ class Membership:
         for address in others:
             self.view.take(Word(address, UNHEARD, DOWN))
         asked = self._generator.sample(others, 3)
-        return [Send(a, Compare(self._everything(), False)) for a in asked]
+        # At once: a node that stops before its first probe would come back knowing nobody.
+        return [*self._remember(), *(Send(a, Compare(self._everything(), False)) for a in asked)]
+
+    def _remember(self) -> list[Effect]:
+        if not self.view.changed:
+            return []
+        self.view.changed = False
+        return [Persist("members", msgspec.msgpack.encode(self.view.remembered()))]
 
     def _leave(self) -> list[Effect]:
         word = Word(self.address, self.incarnation, LEFT)
@@ -194,10 +201,7 @@ class Membership:
     # --- probing ---
 
     def _probe_next(self) -> list[Effect]:
-        effects: list[Effect] = [SetTimer("probe", self.settings.period_us)]
-        if self.view.changed:
-            self.view.changed = False
-            effects.append(Persist("members", msgspec.msgpack.encode(self.view.remembered())))
+        effects = [SetTimer("probe", self.settings.period_us), *self._remember()]
         while self._order or self._new_round():
             address = self._order.pop()
             if self.view.is_up(address):
@@ -210,8 +214,15 @@ class Membership:
         self._generator.shuffle(self._order)
         return bool(self._order)
 
-    def _may_doubt(self, address: Address) -> bool:
-        return self.view.is_up(address) and address not in self._probed.values()
+    def _doubt(self, address: Address) -> list[Effect]:
+        known = self.view.words.get(address)
+        effects: list[Effect] = []
+        if known is None or known.incarnation == UNHEARD:
+            # A stranger that another protocol deals with: a member from now on, dead or alive.
+            effects = self._take([Word(address, 0, ALIVE)])
+        if self.view.is_up(address) and address not in self._probed.values():
+            effects += self._probe(address)
+        return effects
 
     def _probe(self, address: Address) -> list[Effect]:
         self._tokens += 1
