@@ -25,7 +25,7 @@ HAPPENINGS = {
     "crash": (3 * SECOND_US, 15 * SECOND_US),
     "pause": (3 * SECOND_US, 15 * SECOND_US),
     "slow": (4 * SECOND_US, 20 * SECOND_US),
-    "join": (3 * SECOND_US, 15 * SECOND_US),
+    "join": (2 * SECOND_US, 10 * SECOND_US),
     "leave": (4 * SECOND_US, 20 * SECOND_US),
 }
 

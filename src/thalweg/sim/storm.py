@@ -111,8 +111,20 @@ class Storm:
 
     def _crash(self) -> None:
         host = self._victim(lambda h: self._scenario.can_spare(self._world, h))
-        if host is None:
-            return
+        if host is not None:
+            self._crash_host(host)
+
+    def _crash_soon(self, host: Host) -> None:
+        """A start is the most delicate time: half of the newcomers don't live long."""
+        if "crash" in self._options.mean_gap_us and self._generator.chance(0.5):
+            self._world.kernel.after(self._seconds(0, 2), self._crash_young, host, host.lives)
+
+    def _crash_young(self, host: Host, life: int) -> None:
+        alive = host.is_up and host.lives == life
+        if self._raging and alive and self._scenario.can_spare(self._world, host):
+            self._crash_host(host)
+
+    def _crash_host(self, host: Host) -> None:
         self._world.faults["crash"] += 1
         how = self._generator.choice(("", *self._options.restarts))
         self._world.crash(host.address, lose_disk=how == "restart lost")
@@ -124,9 +136,10 @@ class Storm:
         how = self._to_return.pop(address, None)
         if how is not None:
             self._world.faults[how] += 1
-            self._world.start(address)
+            host = self._world.start(address)
             if how == "restart lost":
                 self._scenario.admit(self._world, address)
+            self._crash_soon(host)
 
     def _pause(self) -> None:
         host = self._victim(lambda h: not h.paused and self._scenario.can_spare(self._world, h))
@@ -153,8 +166,9 @@ class Storm:
         self._newcomers += 1
         address = f"j{self._newcomers}"
         self._world.faults["join"] += 1
-        enter(self._world, self._scenario, self._options, address)
+        host = enter(self._world, self._scenario, self._options, address)
         self._scenario.admit(self._world, address)
+        self._crash_soon(host)
 
     def _leave(self) -> None:
         host = self._victim(
