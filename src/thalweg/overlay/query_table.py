@@ -1,0 +1,99 @@
+"""The query table of a node (DHTJoin's QT): every query it has heard of, and tombstones.
+
+A dropped query leaves a tombstone, which beats the query whichever comes first. So tables only ever
+grow in knowledge: merging is idempotent, commutative and associative, and no order of messages can
+bring a query back from the dead. Tombstones are kept for ever: a node may come back after any time
+with the query still on its disk. One takes as many bytes as its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from thalweg.overlay.generator import stable_hash
+from thalweg.overlay.protocol import Message
+
+BUCKETS = 32
+
+
+class Record(Message, frozen=True):
+    """A query, or the tombstone of one (without text)."""
+
+    id: str
+    text: str
+    dropped: bool = False
+
+
+class QueryTable:
+    """Records by id, and a hash per bucket of ids: a digest of the whole table in 256 bytes."""
+
+    __slots__ = ("_buckets", "_hashes", "_records")
+
+    def __init__(self) -> None:
+        self._records: dict[str, Record] = {}
+        self._buckets: list[list[str]] = [[] for _ in range(BUCKETS)]
+        self._hashes = [0] * BUCKETS
+
+    def merge(self, record: Record) -> bool:
+        """Take it in; whether it was news."""
+        known = self._records.get(record.id)
+        if known is not None and (known.dropped or not record.dropped):
+            return False
+        bucket = bucket_of(record.id)
+        if known is None:
+            self._buckets[bucket].append(record.id)
+        else:
+            self._hashes[bucket] ^= _hash_of(known)
+        self._hashes[bucket] ^= _hash_of(record)
+        self._records[record.id] = record
+        return True
+
+    def get(self, query: str) -> Record | None:
+        return self._records.get(query)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self._records.values())
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @property
+    def standing(self) -> list[str]:
+        """The queries that were not dropped, by id."""
+        return sorted(r.id for r in self._records.values() if not r.dropped)
+
+    @property
+    def hashes(self) -> tuple[int, ...]:
+        return tuple(self._hashes)
+
+    @property
+    def hash(self) -> int:
+        """Of the whole table: equal tables, equal hashes, whatever the order of merging."""
+        whole = 0
+        for i, part in enumerate(self._hashes):
+            # Rotated by the bucket, lest equal parts of two buckets cancel out.
+            whole ^= (part << i | part >> (64 - i)) & ((1 << 64) - 1)
+        return whole
+
+    def differing(self, hashes: tuple[int, ...]) -> list[int]:
+        return [
+            b
+            for b, (ours, theirs) in enumerate(zip(self._hashes, hashes, strict=True))
+            if ours != theirs
+        ]
+
+    def in_buckets(self, buckets: Iterable[int]) -> tuple[Record, ...]:
+        return tuple(self._records[i] for b in buckets for i in self._buckets[b])
+
+    def beyond(self, buckets: Iterable[int], theirs: Iterable[Record]) -> tuple[Record, ...]:
+        """What one who has `theirs` in these buckets would learn from this table."""
+        known = {r.id: r.dropped for r in theirs}
+        return tuple(r for r in self.in_buckets(buckets) if r.dropped > known.get(r.id, -1))
+
+
+def bucket_of(query: str) -> int:
+    return stable_hash(query) % BUCKETS
+
+
+def _hash_of(record: Record) -> int:
+    return stable_hash(f"{record.id}\0{'dropped' if record.dropped else record.text}")
