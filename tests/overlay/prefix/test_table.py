@@ -2,10 +2,14 @@
 
 import pytest
 
-from thalweg.overlay.prefix.table import PER_SLOT, ROWS, PrefixTable, digits, digits_of
+from thalweg.overlay.prefix.table import PER_SLOT, ROWS, PrefixTable, digits
 from thalweg.overlay.routing import id_of
 
 NODES = [f"n{i}" for i in range(200)]
+
+
+def digits_of(address):
+    return digits(id_of(address))
 
 
 def complete_table(address, nodes=NODES):

@@ -124,9 +124,10 @@ class Prefix:
         row = self.table.entries(self._generator.below(self.table.rows))
         effects = self._greet(now_us, self._generator.choice(row)) if row else []
         # And somebody who would fit a full slot, and may be nearer than those in it.
-        strangers = [a for a in self._membership.up() if a not in self.table]
-        if strangers:
-            effects += self._greet(now_us, self._generator.choice(strangers))
+        members = self._membership.up()
+        stranger = self._generator.choice(members) if members else None
+        if stranger is not None and stranger not in self.table:
+            effects += self._greet(now_us, stranger)
         return effects
 
     def _heard_of(self, now_us: int, addresses: Iterable[Address]) -> list[Effect]:

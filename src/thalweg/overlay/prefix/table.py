@@ -11,8 +11,8 @@ agree on every key's owner, without looking at any other node.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterator
-from functools import lru_cache
 
 from thalweg.overlay.protocol import Address
 from thalweg.overlay.routing import ID_BITS, id_of
@@ -30,63 +30,64 @@ def digits(number: int) -> tuple[int, ...]:
     return tuple(number >> (ID_BITS - DIGIT_BITS * (r + 1)) & (BASE - 1) for r in range(ROWS))
 
 
-@lru_cache(maxsize=1 << 16)  # hashing is dear, and tables ask for the same few again and again
-def digits_of(address: Address) -> tuple[int, ...]:
-    return digits(id_of(address))
-
-
 class PrefixTable:
-    __slots__ = ("_digits", "_rows", "_slots", "address")
+    __slots__ = ("_digits", "_places", "_rows", "_slots", "address")
 
     def __init__(self, address: Address) -> None:
         self.address = address
-        self._digits = digits_of(address)
-        self._slots: dict[Slot, dict[Address, int]] = {}  # -> distance
+        self._digits = digits(id_of(address))
+        # The nearest first; a slot that is empty is not there.
+        self._slots: dict[Slot, list[tuple[int, Address]]] = {}
+        self._places: dict[Address, Slot] = {}  # a cache: hashing is dear
         self._rows = 0  # beyond this row all slots are empty
 
     # --- what it holds ---
 
     def slot_of(self, address: Address) -> Slot:
-        theirs = digits_of(address)
-        for row, (mine, other) in enumerate(zip(self._digits, theirs, strict=True)):
-            if mine != other:
-                return row, other
-        raise ValueError(f"{address} and {self.address} have one id: rename one of them")
+        place = self._places.get(address)
+        if place is None:
+            theirs = digits(id_of(address))
+            if theirs == self._digits:
+                raise ValueError(f"{address} and {self.address} have one id: rename one of them")
+            row = next(r for r in range(ROWS) if theirs[r] != self._digits[r])
+            place = self._places[address] = (row, theirs[row])
+        return place
 
     def __contains__(self, address: Address) -> bool:
-        return address != self.address and address in self._slots.get(self.slot_of(address), ())
+        return any(a == address for _, a in self._slots.get(self.slot_of(address), ()))
 
     def has_room(self, address: Address) -> bool:
         return len(self._slots.get(self.slot_of(address), ())) < PER_SLOT
 
     def put(self, address: Address, distance_us: int) -> None:
         """A node that answers, so far away; the farthest of a slot makes room."""
+        self.drop(address)
         slot = self.slot_of(address)
-        held = self._slots.setdefault(slot, {})
-        held[address] = distance_us
-        if len(held) > PER_SLOT:
-            del held[max(held, key=lambda a: (held[a], a))]
+        held = self._slots.setdefault(slot, [])
+        insort(held, (distance_us, address))
+        del held[PER_SLOT:]
         self._rows = max(self._rows, slot[0] + 1)
 
     def drop(self, address: Address) -> None:
         slot = self.slot_of(address)
-        held = self._slots.get(slot, {})
-        if held.pop(address, None) is not None and not held:
-            del self._slots[slot]
+        held = [entry for entry in self._slots.get(slot, ()) if entry[1] != address]
+        if held:
+            self._slots[slot] = held
+        elif self._slots.pop(slot, None) is not None:
             self._rows = max((row + 1 for row, _ in self._slots), default=0)
 
     def nearest(self, slot: Slot) -> Address | None:
         held = self._slots.get(slot)
-        return min(held, key=lambda a: (held[a], a)) if held else None
+        return held[0][1] if held else None
 
     def row(self, row: int) -> list[Address]:
         """The nearest of each slot, by digit."""
-        found = (self.nearest((row, digit)) for digit in range(BASE))
-        return [address for address in found if address is not None]
+        slots = self._slots
+        return [slots[row, digit][0][1] for digit in range(BASE) if (row, digit) in slots]
 
     def entries(self, row: int) -> list[Address]:
         """All of a row, by digit."""
-        return [a for digit in range(BASE) for a in self._slots.get((row, digit), ())]
+        return [a for digit in range(BASE) for _, a in self._slots.get((row, digit), ())]
 
     @property
     def rows(self) -> int:
@@ -98,7 +99,7 @@ class PrefixTable:
             yield from (a for a in self.row(row) if a != address)
 
     def all(self) -> list[Address]:
-        return [a for slot in sorted(self._slots) for a in self._slots[slot]]
+        return [a for slot in sorted(self._slots) for _, a in self._slots[slot]]
 
     # --- routing ---
 
