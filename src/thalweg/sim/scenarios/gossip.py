@@ -1,0 +1,108 @@
+"""Gossip: whatever failed while queries spread, in the end every live node has every query."""
+
+from __future__ import annotations
+
+from thalweg.overlay.chord.messages import Create
+from thalweg.overlay.chord.protocol import Chord
+from thalweg.overlay.dissemination import Dissemination, Drop, Submit
+from thalweg.overlay.generator import Generator
+from thalweg.overlay.gossip import Gossip, GossipTimes
+from thalweg.overlay.membership import Join, Membership
+from thalweg.overlay.prefix.protocol import Prefix
+from thalweg.overlay.protocol import Address
+from thalweg.overlay.stack import Stack
+from thalweg.sim.host import Host
+from thalweg.sim.kernel import SECOND_US
+from thalweg.sim.options import Options
+from thalweg.sim.scenario import Scenario, contact
+from thalweg.sim.world import World
+
+TIMES = GossipTimes(floor_us=SECOND_US // 2, ceiling_us=4 * SECOND_US, settle_us=SECOND_US // 2)
+
+
+class GossipScenario(Scenario):
+    """Even seeds on Chord, odd ones on the prefix overlay."""
+
+    name = "gossip"
+    about = "queries and tombstones, repaired by comparing tables"
+    fewest_nodes = 3
+    most_nodes = 14
+    storm_us = 15 * SECOND_US
+    settle_within_us = 120 * SECOND_US
+    check_every_us = SECOND_US
+    act_every_us = SECOND_US
+
+    def __init__(self, options: Options, generator: Generator) -> None:
+        super().__init__(options, generator)
+        self.on_chord = options.seed % 2 == 0
+        self.submitted: dict[str, str] = {}  # -> text
+        self.dropped: set[str] = set()
+        self.buried: dict[tuple[Address, int], set[str]] = {}  # (host, life) -> known tombstones
+
+    def build(self, address: Address) -> Stack:
+        membership = Membership()
+        routing = Chord(membership) if self.on_chord else Prefix(membership)
+        return Stack([membership, routing, *self.above(routing)])
+
+    def above(self, routing: Chord | Prefix) -> list[Dissemination | Gossip]:
+        dissemination = Dissemination(routing)
+        return [dissemination, Gossip(routing, dissemination, TIMES)]
+
+    def admit(self, world: World, address: Address) -> None:
+        contacts = tuple(contact(world, self.generator, address))
+        world.call(address, "membership", Join(contacts))
+        if self.on_chord and not contacts:
+            world.call(address, "chord", Create())
+
+    def act(self, world: World) -> None:
+        """A new query, or one less, at a node that attends."""
+        ready = [h for h in world.up() if not h.paused and not h.busy]
+        if not ready:
+            return
+        host = self.generator.choice(ready)
+        standing = table_at(host).table.standing
+        if standing and self.generator.chance(0.3):
+            query = self.generator.choice(standing)
+            self.dropped.add(query)
+            world.call(host.address, "dissemination", Drop(query))
+        else:
+            query = f"q{len(self.submitted) + 1}"
+            self.submitted[query] = f"SELECT {query} FROM {host.address}"
+            world.call(host.address, "dissemination", Submit(query, self.submitted[query]))
+
+    def broken(self, world: World) -> str | None:
+        for host in world.up():
+            buried = self.buried.setdefault((host.address, host.lives), set())
+            for record in table_at(host).table:
+                if record.id not in self.submitted:
+                    return f"{host.address} knows {record.id}, which nobody submitted"
+                if record.dropped and record.id not in self.dropped:
+                    return f"{host.address} buried {record.id}, which nobody dropped"
+                if not record.dropped and record.text != self.submitted[record.id]:
+                    return f"{host.address} has another text for {record.id}"
+                if not record.dropped and record.id in buried:
+                    return f"{record.id} came back from the dead at {host.address}"
+                if record.dropped:
+                    buried.add(record.id)
+        return None
+
+    def unsettled(self, world: World) -> str | None:
+        best = {r.id: max(r.dropped, False) for h in world.up() for r in table_at(h).table}
+        for host in world.up():
+            for record in table_at(host).table:
+                best[record.id] = best[record.id] or record.dropped
+        for host in world.up():
+            for query, dropped in best.items():
+                known = table_at(host).table.get(query)
+                if known is None:
+                    return f"{host.address} does not know {query}"
+                if dropped and not known.dropped:
+                    return f"{host.address} does not know that {query} was dropped"
+        return None
+
+
+def table_at(host: Host) -> Dissemination:
+    assert host.stack is not None
+    found = host.stack["dissemination"]
+    assert isinstance(found, Dissemination)
+    return found
