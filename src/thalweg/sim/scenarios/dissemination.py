@@ -28,7 +28,7 @@ class DisseminationScenario(Scenario):
     about = "queries along the trees of Chord, or by rows of the prefix overlay"
     faults = ("duplication", "reordering", "skew")
     fewest_nodes = 2
-    most_nodes = 24
+    most_nodes = 16
     warm_up_us = 30 * SECOND_US  # until the overlay stands
     storm_us = 10 * SECOND_US
     settle_within_us = 20 * SECOND_US

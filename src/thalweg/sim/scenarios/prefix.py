@@ -20,7 +20,7 @@ class PrefixScenario(Scenario):
     name = "prefix"
     about = "tables by digit, and surrogate routing to one owner of each key"
     fewest_nodes = 2
-    most_nodes = 24
+    most_nodes = 16
     storm_us = 15 * SECOND_US
     settle_within_us = 90 * SECOND_US
     check_every_us = SECOND_US

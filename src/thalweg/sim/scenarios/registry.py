@@ -5,13 +5,21 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from thalweg.sim.scenario import Scenario
+from thalweg.sim.scenarios.alerts import AlertsScenario
 from thalweg.sim.scenarios.chord import ChordScenario
 from thalweg.sim.scenarios.coordinators import CoordinatorsScenario
+from thalweg.sim.scenarios.dissemination import DisseminationScenario
+from thalweg.sim.scenarios.gossip import GossipScenario
 from thalweg.sim.scenarios.membership import MembershipScenario
+from thalweg.sim.scenarios.prefix import PrefixScenario
 
 _ALL: tuple[type[Scenario], ...] = (
     MembershipScenario,
     ChordScenario,
+    PrefixScenario,
+    DisseminationScenario,
+    GossipScenario,
+    AlertsScenario,
     CoordinatorsScenario,
 )
 SCENARIOS: dict[str, type[Scenario]] = {kind.name: kind for kind in _ALL}
