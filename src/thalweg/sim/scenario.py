@@ -71,6 +71,16 @@ class Scenario:
         """What is still missing after the storm; None once all is as promised."""
         raise NotImplementedError
 
+    # --- for scripts ---
+
+    def describe(self, host: Host) -> str:
+        """The state of a running node, in a line."""
+        return "up"
+
+    def command(self, world: World, verb: str, words: list[str]) -> list[str]:
+        """A command of this scenario's own; gives what it prints."""
+        raise NotImplementedError
+
 
 def contact(world: World, generator: Generator, address: Address) -> list[Address]:
     """Up to three running nodes that a newcomer's configuration might name."""

@@ -98,12 +98,12 @@ class World:
 
     def call(self, address: Address, protocol: str, request: object) -> None:
         """A request from the application of a host, now; one that is down does not hear it."""
-        host = self.hosts[address]
+        host = self.host(address)
         self._attend(host, self._called, host, protocol, request)
 
     def crash(self, address: Address, *, lose_disk: bool = False) -> None:
         """Power off. Memory and timers are gone; the disk is what Persist wrote."""
-        host = self.hosts[address]
+        host = self.host(address)
         self._note(host, "crash and lose the disk" if lose_disk else "crash")
         self._switch_off(host)
         if lose_disk:
@@ -111,7 +111,7 @@ class World:
 
     def leave(self, address: Address) -> None:
         """Go on purpose and for good, after the protocols' goodbyes."""
-        host = self.hosts[address]
+        host = self.host(address)
         if host.stack is not None:
             self._note(host, "leave")
             now_us = host.clock.local_us(self.kernel.now_us)
@@ -121,12 +121,12 @@ class World:
 
     def pause(self, address: Address) -> None:
         """Stand still, as under a long garbage collection; what comes waits."""
-        host = self.hosts[address]
+        host = self.host(address)
         self._note(host, "pause")
         host.paused = True
 
     def resume(self, address: Address) -> None:
-        host = self.hosts[address]
+        host = self.host(address)
         self._note(host, "resume")
         host.paused = False
         self._attend_to_waiting(host)
@@ -135,9 +135,15 @@ class World:
         """From now on each step takes so long, and the next one waits; 0 is full speed."""
         if step_cost_us < 0:
             raise ValueError(f"a step cost of {step_cost_us} µs: it can't be negative")
-        host = self.hosts[address]
+        host = self.host(address)
         self._note(host, f"{step_cost_us} µs a step")
         host.step_cost_us = step_cost_us
+
+    def host(self, address: Address) -> Host:
+        found = self.hosts.get(address)
+        if found is None:
+            raise ValueError(f"there is no host {address}")
+        return found
 
     def up(self) -> list[Host]:
         """Hosts that are switched on, in the order in which they were added."""

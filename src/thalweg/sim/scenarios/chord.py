@@ -20,7 +20,7 @@ from thalweg.sim.world import World
 
 # Under these a live node can be taken for dead by many at once, and rings may part.
 PARTING = {"partition", "one-way partition", "clog", "pause", "slow"}
-SETTINGS = Settings(successors=3)
+SETTINGS = Settings(successors=3, fix_finger_every_us=3 * SECOND_US)
 
 
 class ChordScenario(Scenario):
@@ -31,6 +31,7 @@ class ChordScenario(Scenario):
     warm_up_us = 7 * SECOND_US
     storm_us = 15 * SECOND_US
     settle_within_us = 90 * SECOND_US
+    stay_us = 3 * SECOND_US
     act_every_us = SECOND_US
 
     def __init__(self, options: Options, generator: Generator) -> None:
@@ -112,6 +113,24 @@ class ChordScenario(Scenario):
             if self.found.get(number) != owner:
                 return f"lookup {number} found {self.found.get(number)}, the owner is {owner}"
         return None
+
+    def describe(self, host: Host) -> str:
+        chord = chord_at(host)
+        if not chord.joined:
+            return "not in the ring"
+        table = chord.table
+        after = ", ".join(table.successors) or "itself"
+        return f"{table.own_id >> 48:04x} before {after}; after {table.predecessor or 'nobody'}"
+
+    def command(self, world: World, verb: str, words: list[str]) -> list[str]:
+        match verb, words:
+            case "lookup", [address, name]:
+                self.look_up(world, world.hosts[address], id_of(name))
+                return []
+            case "ring", []:
+                ring = sorted(members(world), key=lambda h: id_of(h.address))
+                return [" ".join(h.address for h in ring)]
+        return super().command(world, verb, words)
 
 
 def chord_at(host: Host) -> Chord:

@@ -62,6 +62,11 @@ class MembershipScenario(Scenario):
                 return f"{host.address} thinks that {', '.join(ghosts)} run"
         return None
 
+    def describe(self, host: Host) -> str:
+        names = ("up", "suspect", "down", "left")
+        words = sorted(members_at(host).view.words.values(), key=lambda w: w.address)
+        return "; ".join(f"{w.address} {names[w.status]}@{w.incarnation}" for w in words)
+
 
 def members_at(host: Host) -> Membership:
     assert host.stack is not None
