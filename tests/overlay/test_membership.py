@@ -23,6 +23,7 @@ from thalweg.overlay.protocol import (
     Persist,
     Receive,
     Send,
+    SetTimer,
     TimerFired,
 )
 from thalweg.overlay.view import ALIVE, DOWN, LEFT, SUSPECT, Word
@@ -30,6 +31,10 @@ from thalweg.overlay.view import ALIVE, DOWN, LEFT, SUSPECT, Word
 
 def _of(kind, effects):
     return [e for e in effects if isinstance(e, kind)]
+
+
+# What is said of `a`, in the order in which it is said.
+GIVEN_UP = (Word("a", 0, SUSPECT), Word("a", 0, DOWN))
 
 
 def _member(*others, persisted=None):
@@ -113,16 +118,23 @@ def test_an_accusation_of_an_older_self_is_nothing():
 
 def test_who_is_thought_down_is_told_so():
     node = _member("a")
-    node.step(0, Receive("b", Farewell((Word("a", 0, DOWN),))))
+    node.step(0, Receive("b", Farewell(GIVEN_UP)))
     ack = _of(Send, node.step(0, Receive("a", Ping(1, (Word("a", 0, ALIVE),)))))[0]
     assert Word("a", 0, DOWN) in ack.message.words
     effects = node.step(0, Receive("a", Ping(2, (Word("a", 1, ALIVE),))))
     assert effects[0] == Deliver(Up("a"))
 
 
+def test_who_is_called_down_out_of_the_blue_is_suspected_first():
+    node = _member("a")
+    effects = node.step(0, Receive("b", Compare((Word("a", 0, DOWN),), True)))
+    assert effects == [SetTimer(("down", "a", 0), Settings().down_after_us)]
+    assert node.up() == ["a"]
+
+
 def test_the_down_are_remembered_and_asked_again():
     node = _member("a")
-    node.step(0, Receive("b", Farewell((Word("a", 0, DOWN),))))
+    node.step(0, Receive("b", Farewell(GIVEN_UP)))
     assert _of(Send, node.step(0, TimerFired("compare")))[0].to == "a"
 
 
@@ -163,7 +175,7 @@ def test_a_doubted_stranger_becomes_a_member_that_can_be_found_dead():
 
 def test_the_down_are_not_doubted():
     node = _member("a")
-    node.step(0, Receive("b", Farewell((Word("a", 0, DOWN),))))
+    node.step(0, Receive("b", Farewell(GIVEN_UP)))
     assert node.step(0, Call(Doubt("a"))) == []
 
 

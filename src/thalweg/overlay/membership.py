@@ -309,7 +309,11 @@ class Membership:
             if address == self.address:
                 effects += self._object_to(word)
                 continue
-            was_up = self.view.is_up(address)
+            known = self.view.words.get(address)
+            was_up = known is not None and known.status <= SUSPECT
+            if word.status == DOWN and known is not None and known.status == ALIVE:
+                # Hearsay of one who was cut off: the accused gets its chance to object first.
+                word = Word(address, word.incarnation, SUSPECT)
             if not self.view.take(word):
                 continue
             if word.status == SUSPECT:
