@@ -36,6 +36,10 @@ kafka: $(STAMP) ## Fetch Spark's Kafka connector, and a broker for the tests, wi
 test: setup kafka ## Run the tests (PYTEST_ARGS="tests/cql -x" narrows them)
 	$(BIN)/pytest $(PYTEST_ARGS)
 
+.PHONY: soak
+soak: $(STAMP) ## Run every simulated scenario under 10,000 seeds (SOAK_SEEDS=500 for fewer)
+	$(BIN)/thalweg simulate all --seeds $(or $(SOAK_SEEDS),10000) --jobs $(shell nproc)
+
 .PHONY: lint
 lint: $(STAMP) ## Check style, types of the pure packages, and layers
 	$(BIN)/ruff check .

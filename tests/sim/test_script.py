@@ -66,7 +66,8 @@ def test_durations_have_units():
 def test_one_way_cuts_slow_nodes_weather_and_counts():
     lines = perform(
         "scenario membership\nstart n1 n2 n3\nrun 5s\ncut n1 n2 > n3\nweather loss=5%\n"
-        "slow n2 1ms\nwatch events\nrun 8s\n\nwatch nothing\nmessages\nshow n1\n\nheal\nslow n2 0ms\ncheck 30s\n"
+        "slow n2 1ms\nwatch events\nrun 8s\n\nwatch nothing\nmessages\nshow n1\n\n"
+        "heal\nslow n2 0ms\ncheck 30s\n"
     )
     assert "membership Ping: " in lines
     assert "n3 down@" in lines

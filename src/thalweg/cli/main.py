@@ -15,6 +15,7 @@ from thalweg.cli.ps import ps
 from thalweg.cli.push import push
 from thalweg.cli.replay import replay
 from thalweg.cli.results import results
+from thalweg.cli.simulate import simulate
 from thalweg.cli.stop import stop
 from thalweg.cli.streams import streams
 from thalweg.cli.submit import submit
@@ -40,6 +41,7 @@ COMMANDS = (
     replay,
     bench,
     experiment,
+    simulate,
     doctor,
 )
 

@@ -1,0 +1,85 @@
+"""How outcomes of simulated runs are shown, for people and for programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from thalweg.cli.output import emit, emit_table
+from thalweg.sim.kernel import SECOND_US
+from thalweg.sim.run import Outcome
+from thalweg.sim.soak import Tally
+
+
+def outcome_lines(outcome: Outcome) -> list[str]:
+    sent, faults = sorted(outcome.sent.items()), sorted(outcome.faults.items())
+    simulated_s = outcome.simulated_us / SECOND_US
+    found = [
+        f"scenario {outcome.scenario}, seed {outcome.options.seed}",
+        "options",
+        *(f"  {line}" for line in outcome.options.lines()),
+        "messages",
+        *(f"  {count:>8,} {name} {kind}" for (name, kind), count in sent),
+        "faults",
+        *(f"  {count:>8,} {kind}" for kind, count in faults),
+        f"{outcome.steps:,} events in {simulated_s:g} simulated seconds, trace {outcome.digest}",
+    ]
+    if outcome.problem is not None:
+        return [*found, f"verdict: FAILED {outcome.problem}"]
+    settled_s = (outcome.settled_after_us or 0) / SECOND_US
+    return [*found, f"verdict: ok, settled {settled_s:g} s after the healing"]
+
+
+def outcome_as_json(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "scenario": outcome.scenario,
+        "seed": outcome.options.seed,
+        "options": outcome.options.lines(),
+        "messages": _flat(outcome.sent),
+        "faults": dict(sorted(outcome.faults.items())),
+        "events": outcome.steps,
+        "simulated_us": outcome.simulated_us,
+        "settled_after_us": outcome.settled_after_us,
+        "trace": outcome.digest,
+        "problem": outcome.problem,
+    }
+
+
+def show_tallies(tallies: list[Tally]) -> None:
+    headings = ("SEEDS", "FAILED", "EVENTS", "SIMULATED HOURS", "SLOWEST TO SETTLE")
+    columns = (("SCENARIO", "left"), *((heading, "right") for heading in headings))
+    rows = [
+        (
+            t.scenario,
+            f"{t.seeds:,}",
+            f"{len(t.failed):,}",
+            f"{t.steps:,}",
+            f"{t.simulated_hours:,.1f}",
+            f"{t.slowest_to_settle_us / SECOND_US:g} s",
+        )
+        for t in tallies
+    ]
+    emit_table(columns, rows, empty="nothing was run")
+    faults: Counter[str] = sum((t.faults for t in tallies), start=Counter())
+    counts = [(kind, f"{count:,}") for kind, count in sorted(faults.items())]
+    emit_table((("FAULT", "left"), ("TIMES", "right")), counts, empty="nothing went wrong")
+    for tally in tallies:
+        for seed, problem in tally.failed.items():
+            emit(f"{tally.scenario} seed {seed}: {problem}")
+
+
+def tally_as_json(tally: Tally) -> dict[str, Any]:
+    return {
+        "scenario": tally.scenario,
+        "seeds": tally.seeds,
+        "events": tally.steps,
+        "simulated_hours": tally.simulated_hours,
+        "slowest_to_settle_us": tally.slowest_to_settle_us,
+        "faults": dict(sorted(tally.faults.items())),
+        "messages": _flat(tally.sent),
+        "failed": {str(seed): problem for seed, problem in tally.failed.items()},
+    }
+
+
+def _flat(sent: Counter[tuple[str, str]]) -> dict[str, int]:
+    return {f"{name} {kind}": count for (name, kind), count in sorted(sent.items())}

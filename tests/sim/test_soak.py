@@ -1,0 +1,39 @@
+"""Many seeds together."""
+
+import pytest
+
+from thalweg.sim.run import run
+from thalweg.sim.scenarios.membership import MembershipScenario
+from thalweg.sim.scenarios.registry import UnknownScenario
+from thalweg.sim.soak import Tally, soak
+
+
+def test_sums_are_those_of_the_runs():
+    heard = []
+    [tally] = soak(["membership"], 5, 3, progress=lambda done, of: heard.append((done, of)))
+    outcomes = [run(MembershipScenario, seed) for seed in (5, 6, 7)]
+    assert tally.seeds == 3
+    assert tally.steps == sum(o.steps for o in outcomes)
+    assert tally.simulated_us == sum(o.simulated_us for o in outcomes)
+    assert tally.faults["join"] == sum(o.faults["join"] for o in outcomes)
+    assert tally.failed == {}
+    assert heard == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_processes_change_nothing():
+    assert soak(["membership"], 0, 4, jobs=2) == soak(["membership"], 0, 4)
+
+
+def test_failing_seeds_are_kept():
+    class Never(MembershipScenario):
+        def unsettled(self, world):
+            return "never"
+
+    tally = Tally("membership")
+    tally.add(run(Never, 9))
+    assert list(tally.failed) == [9]
+
+
+def test_an_unknown_scenario_is_refused_before_anything_runs():
+    with pytest.raises(UnknownScenario):
+        soak(["membership", "nothing"], 0, 1_000_000)
