@@ -156,9 +156,13 @@ class Drawer:
 def core_text(drawer: Drawer, joins: Sequence[str]) -> str:
     """A select-project-join query with the given joins."""
     where = [*joins, *drawer.conditions(drawer.pick((0, 1, 2, 3)))]
-    outputs = ", ".join(f"{e} AS c{i}" for i, e in enumerate(drawer.outputs()))
+    return query_text(drawer.outputs(), drawer.sources(), where)
+
+
+def query_text(outputs: Sequence[str], sources: Sequence[str], where: Sequence[str]) -> str:
+    listed = ", ".join(f"{e} AS c{i}" for i, e in enumerate(outputs))
     tail = f" WHERE {' AND '.join(where)}" if where else ""
-    return f"SELECT {outputs} FROM {', '.join(drawer.sources())}{tail}"
+    return f"SELECT {listed} FROM {', '.join(sources)}{tail}"
 
 
 SHAPES = (("A",), ("A",), ("A", "B"), ("B", "A"), ("A", "B"), ("A", "A"), ("B", "A", "A"))

@@ -6,6 +6,7 @@ import pytest
 
 from thalweg.plan.types import (
     BIGINT,
+    BOOLEAN,
     DATE,
     DOUBLE,
     INTEGER,
@@ -48,8 +49,7 @@ def test_open_bounds_are_closed_at_the_neighbour(
 @pytest.mark.parametrize(
     ("type_", "value"),
     [
-        (DOUBLE, 1.5),
-        (VARCHAR, "a"),
+        (BOOLEAN, True),
         (INTEGER, (1 << 31) - 1),
         (BIGINT, (1 << 63) - 1),
         (DATE, date.max),
@@ -57,8 +57,14 @@ def test_open_bounds_are_closed_at_the_neighbour(
         (decimal(2), MAX_DECIMAL),
     ],
 )
-def test_a_value_without_a_neighbour_keeps_its_open_bound(type_: SqlType, value: Any) -> None:
+def test_nothing_lies_beyond_the_last_value_of_a_type(type_: SqlType, value: Any) -> None:
+    assert range_of(">", value, type_).is_empty
+
+
+@pytest.mark.parametrize(("type_", "value"), [(DOUBLE, 1.5), (VARCHAR, "a")])
+def test_what_has_no_neighbours_keeps_its_open_bounds(type_: SqlType, value: Any) -> None:
     assert range_of(">", value, type_) == Range(low=Bound(value, False))
+    assert range_of("<", value, type_) == Range(high=Bound(value, False))
 
 
 def test_an_equality_is_a_point_and_the_others_are_closed() -> None:

@@ -1,7 +1,7 @@
 """Comparisons with a constant as ranges, closed wherever values can be counted one by one.
 
-`v > 3` and `v >= 4` are one condition on a whole number. So it is for DECIMAL, DATE, TIMESTAMP and
-INTERVAL, whose values have neighbours; DOUBLE and VARCHAR keep their open bounds.
+`v > 3` and `v >= 4` are one condition on a whole number. So it is for DECIMAL, DATE, TIMESTAMP,
+INTERVAL and BOOLEAN, whose values have neighbours; DOUBLE and VARCHAR keep their open bounds.
 """
 
 from __future__ import annotations
@@ -28,23 +28,29 @@ def range_of(comparison: str, value: Value, type_: SqlType) -> Range:
         case "<=":
             return Range(high=Bound(value, True))
         case ">":
-            return Range(low=_beyond(value, type_, 1))
+            return _beyond(value, type_, 1)
         case "<":
-            return Range(high=_beyond(value, type_, -1))
+            return _beyond(value, type_, -1)
         case _:
             raise ValueError(f"{comparison} leaves more than one range")
 
 
-def _beyond(value: Value, type_: SqlType, step: int) -> Bound:
-    """The bound that leaves the value itself out: its neighbour, where it has one."""
+def _beyond(value: Value, type_: SqlType, step: int) -> Range:
+    """From the value's neighbour on; of the last value of its type there is nothing beyond."""
+    open_end = Bound(value, False)
+    if type_.kind in (Kind.DOUBLE, Kind.VARCHAR):
+        return Range(low=open_end) if step > 0 else Range(high=open_end)
     neighbour = _neighbour(value, type_, step)
-    return Bound(value, False) if neighbour is None else Bound(neighbour, True)
+    if neighbour is None:
+        return Range(open_end, open_end)
+    end = Bound(neighbour, True)
+    return Range(low=end) if step > 0 else Range(high=end)
 
 
 def _neighbour(value: Value, type_: SqlType, step: int) -> Value:
     match value:
         case bool():
-            return None
+            return None if value is (step > 0) else not value
         case int():
             largest = _LARGEST[type_.kind]
             return value + step if -largest - 1 <= value + step <= largest else None

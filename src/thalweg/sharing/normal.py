@@ -7,10 +7,13 @@ is a rule of `thalweg.sharing.rules`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
 from thalweg.plan.expr import Expr
 from thalweg.plan.nodes import Node, Project, Scan, StreamKind, ToStream, Window
 from thalweg.plan.windows import UNBOUNDED
-from thalweg.sharing.block import Block, Unshareable, all_columns
+from thalweg.sharing.block import Block, Leaf, Unshareable, all_columns
 from thalweg.sharing.conditions import classified
 from thalweg.sharing.core import Computed, Core, Kept, NormalQuery, NotNormal, Step
 from thalweg.sharing.ordering import expr_key
@@ -53,28 +56,31 @@ def _ordered(block: Block, order: Order) -> tuple[Core, tuple[Step, ...]]:
     places = column_places(block.leaves, order)
     outputs = block.outputs if block.outputs is not None else all_columns(block.leaves)
     outputs = tuple([rewritten(moved(e, places)) for e in outputs])
-    conditions: list[Expr] = []
-    for condition in block.conditions:
-        conditions += conditions_of(moved(condition, places))
+    conditions = [moved(c, places) for c in block.conditions]
+    core = core_of(leaves, conditions, outputs)
+    if not block.above:
+        return core, ()
+    outputs, above = order_groups(core.outputs, tuple([_rewritten_step(s) for s in block.above]))
+    return replace(core, outputs=outputs), drop_identities(above, len(outputs))
+
+
+def core_of(leaves: Sequence[Leaf], conditions: Iterable[Expr], outputs: tuple[Expr, ...]) -> Core:
+    """The normal form of conditions and outputs over leaves that stand in order."""
     starts, width = [], 0
     for leaf in leaves:
         starts.append(width)
         width += len(leaf.stream.fields)
-    merged = merge_equalities(conditions, outputs, starts)
+    parts = [part for c in conditions for part in conditions_of(c)]
+    merged = merge_equalities(parts, outputs, starts)
     found = classified(merged.equalities, merged.others, width)
-    outputs, above = merged.outputs, tuple([_rewritten_step(s) for s in block.above])
-    if above:
-        outputs, above = order_groups(outputs, above)
-        above = drop_identities(above, len(outputs))
-    core = Core(
+    return Core(
         tuple([leaf.stream for leaf in leaves]),
         tuple([leaf.window for leaf in leaves]),
         found.joins,
         found.ranges,
         found.residuals,
-        outputs,
+        merged.outputs,
     )
-    return core, above
 
 
 def _rewritten_step(step: Step) -> Step:

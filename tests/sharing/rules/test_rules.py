@@ -24,6 +24,12 @@ ROWS = [
     *product((0, 2, None), (1, 2, 3, None), (0.5, None), ("a", None), VALUES["A"][4]),
     (1, 0, -0.25, "ab", None),
 ]
+TEMPLATES = (
+    *CONDITIONS["A"],
+    "CAST({}.v AS BIGINT) < {i}",
+    "TIMESTAMP '2024-02-29 00:00:00' - CAST('2024-03-01' AS TIMESTAMP) < INTERVAL '1' DAY",
+    "TIMESTAMP '2024-02-29 00:00:00' - CAST({}.t AS TIMESTAMP) >= INTERVAL '-1' DAY",
+)
 
 
 @st.composite
@@ -31,7 +37,7 @@ def texts(draw: st.DrawFn) -> str:
     """Conditions of the pool and of the whole language, under AND, OR and NOT."""
     drawer = Drawer(draw, ("A",))
     parts = [
-        drawer.filled(drawer.pick(CONDITIONS["A"]), "A"),
+        drawer.filled(drawer.pick(TEMPLATES), "A"),
         Expressions(draw, COLUMNS).condition(2),
     ]
     joined = f" {draw(st.sampled_from(('AND', 'OR')))} ".join(f"({p})" for p in parts)
@@ -60,8 +66,7 @@ def test_a_row_that_meets_a_condition_meets_its_parts_and_no_other_does(text: st
 @st.composite
 def pooled(draw: st.DrawFn) -> Expr:
     drawer = Drawer(draw, ("A",))
-    templates = (*CONDITIONS["A"], "CAST({}.v AS BIGINT) < {i}")
-    return condition(drawer.filled(drawer.pick(templates), "A"))
+    return condition(drawer.filled(drawer.pick(TEMPLATES), "A"))
 
 
 @pytest.mark.parametrize("rule", EVERYWHERE, ids=lambda r: r.__name__)

@@ -16,6 +16,7 @@ from thalweg.sharing.rules.gather_options import gather_options
 from thalweg.sharing.rules.order_operands import order_operands
 from thalweg.sharing.rules.order_options import order_options
 from thalweg.sharing.rules.orient_comparison import orient_comparison
+from thalweg.sharing.rules.orient_difference import orient_difference
 from thalweg.sharing.rules.push_not import push_not
 from thalweg.sharing.rules.truth import only_if_true
 from thalweg.sharing.rules.unwrap_integers import unwrap_integers
@@ -27,6 +28,7 @@ EVERYWHERE: tuple[Rule, ...] = (
     push_not,
     order_options,
     orient_comparison,
+    orient_difference,
     unwrap_integers,
     gather_options,
     order_operands,
