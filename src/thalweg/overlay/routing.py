@@ -7,6 +7,7 @@ who is who.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Protocol
 
 from thalweg.overlay.generator import stable_hash
@@ -19,6 +20,7 @@ Scope = int  # which nodes a message is for, in the overlay's own terms: a limit
 Part = tuple[Address, Scope]
 
 
+@lru_cache(maxsize=1 << 16)  # every hop compares identifiers, and hashing is dear
 def id_of(name: str) -> int:
     """Of an address or of a key."""
     return stable_hash(name)

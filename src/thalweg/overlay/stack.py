@@ -76,16 +76,18 @@ class Stack:
     def step(self, now_us: int, protocol: str, event: Event) -> Effects:
         """One event for one protocol, and all that it causes inside this node."""
         effects: Effects = []
-        inner: deque[tuple[str, Event]] = deque()
+        inner: deque[tuple[str, Event]] | None = None  # rare, and this is the busiest of loops
         steps = 0
         while True:
             for effect in self.protocols[protocol].step(now_us, event):
                 kind = type(effect)
                 if kind is Deliver:
                     for listener in self._listeners[protocol]:
+                        inner = deque() if inner is None else inner
                         inner.append((listener, Heard(protocol, effect.value)))  # type: ignore[union-attr]
                     effects.append((protocol, effect))
                 elif kind is Tell:
+                    inner = deque() if inner is None else inner
                     inner.append((effect.protocol, Call(effect.request)))  # type: ignore[union-attr]
                 else:
                     effects.append((protocol, effect))

@@ -19,6 +19,9 @@ UNHEARD = -1
 
 WORDS_AT_ONCE = 6
 
+# How likely a stranger replaces a member in a full view. Low, as every change is told to others.
+REPLACED = 0.1
+
 
 class Word(msgspec.Struct, frozen=True, array_like=True, gc=False):
     address: Address
@@ -32,7 +35,7 @@ class Word(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class View:
     """Members by address; at most `capacity` of them, so that a large network costs no more."""
 
-    __slots__ = ("_capacity", "_generator", "_tellings", "changed", "words")
+    __slots__ = ("_capacity", "_generator", "_left", "_tellings", "changed", "words")
 
     def __init__(self, capacity: int, generator: Generator) -> None:
         self.words: dict[Address, Word] = {}
@@ -40,6 +43,7 @@ class View:
         self._capacity = capacity
         self._generator = generator
         self._tellings: dict[Address, int] = {}  # how often this news was told
+        self._left = 0  # members that left
 
     def is_up(self, address: Address) -> bool:
         word = self.words.get(address)
@@ -62,6 +66,10 @@ class View:
             self.changed = True
         elif not word.overrides(known):
             return False
+        if known is not None and known.status == LEFT:
+            self._left -= 1
+        if word.status == LEFT:
+            self._left += 1
         self.words[word.address] = word
         if word.incarnation != UNHEARD:
             self._tellings[word.address] = 0
@@ -79,10 +87,14 @@ class View:
 
     def _make_room(self, word: Word) -> bool:
         """Those who left go first; otherwise chance decides, so that a view is a fair sample."""
-        gone = [w.address for w in self.words.values() if w.status == LEFT]
-        if not gone and (word.status > SUSPECT or self._generator.chance(0.5)):
+        if self._left:
+            candidates = [w.address for w in self.words.values() if w.status == LEFT]
+            self._left -= 1
+        elif word.status <= SUSPECT and self._generator.chance(REPLACED):
+            candidates = list(self.words)
+        else:
             return False
-        victim = self._generator.choice(gone or list(self.words))
+        victim = self._generator.choice(candidates)
         del self.words[victim]
         self._tellings.pop(victim, None)
         return True

@@ -53,6 +53,7 @@ class World:
     ) -> None:
         self.kernel = Kernel()
         self.network = network or UniformNetwork()
+        self._has_queues = self.network.has_queues
         self.weather: Weather | None = None  # None: fine
         self.hosts: dict[Address, Host] = {}
         self.sent: Counter[tuple[str, str]] = Counter()  # (protocol, message) -> how many
@@ -226,14 +227,19 @@ class World:
         if target is None:
             self.faults["reached nobody"] += 1
             return
-        kernel, network = self.kernel, self.network
-        size = len(_size(message)) + HEADER_BYTES if network.has_queues else 0
+        now_us, source = self.kernel.now_us, host.index
         delays = ON_TIME
         if self.weather is not None and host is not target:
-            delays = self.weather.delays_us(kernel.now_us, host.index, target.index, self.faults)
+            delays = self.weather.delays_us(now_us, source, target.index, self.faults)
         for extra_us in delays:
-            arrival_us = network.arrival_us(kernel.now_us, host.index, target.index, size)
-            kernel.at(arrival_us + extra_us, self._arrived, target, protocol, host.address, message)
+            if self._has_queues:
+                size = len(_size(message)) + HEADER_BYTES
+                arrival_us = self.network.arrival_us(now_us, source, target.index, size)
+            else:
+                arrival_us = now_us + self.network.latency_us(source, target.index)
+            self.kernel.at(
+                arrival_us + extra_us, self._arrived, target, protocol, host.address, message
+            )
 
     def _set_timer(self, host: Host, protocol: str, effect: SetTimer) -> None:
         if effect.after_us < 0:
@@ -243,8 +249,8 @@ class World:
             )
         self._settings += 1
         host.timers[protocol, effect.key] = self._settings
-        delay_us = host.clock.true_delay_us(effect.after_us)
-        self.kernel.after(delay_us, self._due, host, protocol, effect.key, self._settings)
+        due_us = self.kernel.now_us + host.clock.true_delay_us(effect.after_us)
+        self.kernel.at(due_us, self._due, host, protocol, effect.key, self._settings)
 
     def _persist(self, host: Host, protocol: str, effect: Persist) -> None:
         drawer = host.disk.setdefault(protocol, {})
