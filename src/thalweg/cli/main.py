@@ -11,6 +11,7 @@ from thalweg.cli.dev import dev
 from thalweg.cli.doctor import doctor
 from thalweg.cli.experiment import experiment
 from thalweg.cli.explain import explain
+from thalweg.cli.plan import plan
 from thalweg.cli.ps import ps
 from thalweg.cli.push import push
 from thalweg.cli.replay import replay
@@ -39,6 +40,7 @@ COMMANDS = (
     streams,
     stop,
     replay,
+    plan,
     bench,
     experiment,
     simulate,

@@ -119,9 +119,7 @@ def _fits_somewhere(problem: Problem) -> Floats:
 
 def _plan(problem: Problem, options: Options) -> Outcome:
     bound = float(np.floor(admitted_at_most(problem) + _TOLERANCE))
-    note = (
-        f"A bound: no deployment admits more than {bound:.0f} queries. It deploys nothing itself."
-    )
+    note = f"a bound: no deployment admits more than {bound:.0f} queries"
     return Outcome(nothing(len(problem.queries)), (), (note,), bound)
 
 

@@ -1,0 +1,1 @@
+"""Deployments and plans as pictures: Graphviz source, and SVG without Graphviz."""
