@@ -1,8 +1,9 @@
-"""Set-up for all tests: the interpreter of Spark's workers, and hypothesis profiles."""
+"""Set-up for all tests: Spark's workers, hypothesis profiles, and the option for golden files."""
 
 import os
 import sys
 
+import pytest
 from hypothesis import settings
 
 # Spark starts its workers by name: without this they may run another Python than the tests.
@@ -16,3 +17,14 @@ os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 settings.register_profile("dev", derandomize=True, deadline=None, max_examples=25)
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    help_text = "write what the code gives now into the golden files"
+    parser.addoption("--regenerate-golden", action="store_true", help=help_text)
+
+
+@pytest.fixture
+def regenerate(request: pytest.FixtureRequest) -> bool:
+    # Where no path under tests/ is on the command line, this file is read too late for the option.
+    return bool(request.config.getoption("--regenerate-golden", default=False))
