@@ -15,7 +15,8 @@ CREATE STREAM C (ts BIGINT, k INTEGER, w INTEGER) TIMESTAMP BY ts;
 """).catalog
 COLUMNS = {"O": ("O.k", "O.v"), "C": ("C.k", "C.w")}
 VALUES = (1, 0, 2, 3, 4, None)
-INSTANTS = 7
+# Conditions speak of 1 to 3, and of differences up to 3; a difference of the last two overflows.
+INSTANTS = (*range(-4, 7), 1 << 62, -(1 << 62))
 
 
 @st.composite

@@ -138,7 +138,7 @@ def test_auctions_closed_within_five_hours_contain_those_closed_within_three() -
     assert contains(five, three)
     answer = contains(three, five)
     assert not answer
-    assert answer.reason == "OpenAuction [Range 18000] is longer than OpenAuction [Range 10800]"
+    assert answer.reason == "OpenAuction [Range 5 h] is longer than OpenAuction [Range 3 h]"
     assert not equivalent(three, five)
 
 
@@ -203,7 +203,7 @@ def test_contained(outer: str, inner: str) -> None:
             "SELECT k FROM A WHERE v > 2",
             "v in [3, ∞) reaches beyond",
         ),
-        ("SELECT k FROM A WHERE v > 3", "SELECT k FROM A", "v is restricted to [4, ∞)"),
+        ("SELECT k FROM A WHERE v > 3", "SELECT k FROM A", "nothing keeps v in [4, ∞)"),
         ("SELECT k FROM A WHERE t LIKE 'a%'", "SELECT k FROM A", "nothing says that t LIKE 'a%'"),
         ("SELECT k FROM A", "SELECT v FROM A", "column 1 is v in one, k in the other"),
         ("SELECT k FROM A", "SELECT k, v FROM A", "one has 2 columns, the other 1"),
@@ -227,7 +227,7 @@ def test_contained(outer: str, inner: str) -> None:
         (
             GROUPS.format(3, "", ""),
             GROUPS.format(3, "WHERE v > 3", ""),
-            "the same groups have other rows: v is restricted to [4, ∞)",
+            "the same groups have other rows: nothing keeps v in [4, ∞)",
         ),
         (
             GROUPS.format(3, "", ""),

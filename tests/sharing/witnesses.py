@@ -38,7 +38,9 @@ def _said_at(changes: Iterable[Change], ts: int) -> Counter[Row]:
     return Counter(c.row for c in changes if c.ts == ts)
 
 
-def candidates(outer: Core, inner: Core, values: Sequence[Any], instants: int) -> Iterator[Inputs]:
+def candidates(
+    outer: Core, inner: Core, values: Sequence[Any], instants: Sequence[int]
+) -> Iterator[Inputs]:
     """One tuple per stream such that the inner core has a row that the outer lacks."""
     stamps = _timestamp_columns(inner)
     exprs = [
@@ -46,7 +48,7 @@ def candidates(outer: Core, inner: Core, values: Sequence[Any], instants: int) -
     ]
     read = sorted(frozenset().union(*map(columns_of, exprs)) - set(stamps))
     wanted, other = conditions_of(inner), conditions_of(outer)
-    for timestamps in product(range(instants), repeat=len(inner.streams)):
+    for timestamps in product(instants, repeat=len(inner.streams)):
         start, end = valid(inner.windows, timestamps)
         if start >= end:
             continue

@@ -12,7 +12,7 @@ from thalweg.plan.text import expr_text
 from thalweg.sharing.core import Core
 from thalweg.sharing.facts import Facts, facts_of
 from thalweg.sharing.implication import gap
-from thalweg.sharing.naming import leaf_names, named_columns
+from thalweg.sharing.naming import leaf_names, named_columns, window_text
 from thalweg.sharing.permutation import reorderings
 from thalweg.sharing.plans import conditions_of
 from thalweg.sharing.rules import rewritten
@@ -50,7 +50,9 @@ def _time_gap(outer: Core, inner: Core, facts: Facts) -> str | None:
     names = leaf_names(inner.streams)
     for leaf, window in enumerate(outer.windows):
         if window.length is not None and facts.times.age(leaf) > window.length:
-            return f"{names[leaf]} {inner.windows[leaf]} is longer than {names[leaf]} {window}"
+            stream = inner.streams[leaf]
+            longer, shorter = (window_text(w, stream) for w in (inner.windows[leaf], window))
+            return f"{names[leaf]} {longer} is longer than {names[leaf]} {shorter}"
     return None
 
 

@@ -28,7 +28,7 @@ def gap(facts: Facts, conditions: Sequence[Expr], schema: Schema) -> str | None:
     for expr, values in wanted.ranges:
         own = facts.range(expr)
         if own is None:
-            return f"{expr_text(expr, schema)} is restricted to {values} on one side only"
+            return f"nothing keeps {expr_text(expr, schema)} in {values}"
         if not values.covers(own):
             return f"{expr_text(expr, schema)} in {own} reaches beyond {values}"
     for condition in (*wanted.joins, *(r.condition for r in wanted.residuals)):
