@@ -90,10 +90,7 @@ class ChordScenario(Scenario):
         return problem if self.never_parts and self.base_is_there else None
 
     def unsettled(self, world: World) -> str | None:
-        outside = [h.address for h in world.up() if not chord_at(h).joined]
-        if outside:
-            return f"{', '.join(outside)} not in the ring"
-        if problem := table_problem(members(world)):
+        if problem := tables_unsettled(world):
             self.expected.clear()
             return problem
         return self._last_lookups(world)
@@ -191,8 +188,11 @@ def _cycle_from(start: Address, after: dict[Address, Address]) -> tuple[Address,
     return tuple(cycle[least:] + cycle[:least])
 
 
-def table_problem(hosts: Sequence[Host]) -> str | None:
-    """Each node has exactly the next r after it, and the one before it."""
+def tables_unsettled(world: World) -> str | None:
+    """Everybody is in the ring, and has exactly the next r after it and the one before it."""
+    hosts = world.up()
+    if outside := [h.address for h in hosts if not chord_at(h).joined]:
+        return f"{', '.join(outside)} not in the ring"
     ring = sorted((h.address for h in hosts), key=id_of)
     for host in hosts:
         at = ring.index(host.address)

@@ -8,6 +8,7 @@ from thalweg.sim.scenario import Scenario
 from thalweg.sim.scenarios.alerts import AlertsScenario
 from thalweg.sim.scenarios.chord import ChordScenario
 from thalweg.sim.scenarios.coordinators import CoordinatorsScenario
+from thalweg.sim.scenarios.dht import DhtScenario
 from thalweg.sim.scenarios.dissemination import DisseminationScenario
 from thalweg.sim.scenarios.gossip import GossipScenario
 from thalweg.sim.scenarios.membership import MembershipScenario
@@ -16,6 +17,7 @@ from thalweg.sim.scenarios.prefix import PrefixScenario
 _ALL: tuple[type[Scenario], ...] = (
     MembershipScenario,
     ChordScenario,
+    DhtScenario,
     PrefixScenario,
     DisseminationScenario,
     GossipScenario,
