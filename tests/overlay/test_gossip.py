@@ -101,24 +101,26 @@ def test_an_arriving_query_starts_the_period_anew():
     assert timers(arrive(gossip, 5 * SECOND)) == {"round": gossip.period_us}
 
 
-def test_the_period_follows_the_time_between_queries():
+def test_the_period_is_twice_the_longest_silence_of_late():
     gossip, _ = node()
-    assert gossip.period_us == TIMES.ceiling_us  # nothing is known yet
-    for i in range(200):
-        arrive(gossip, i * 100 * SECOND)
-    assert gossip.period_us == pytest.approx(100 * SECOND, rel=0.1)
-    for i in range(200):
-        arrive(gossip, (20_000 + i * 40) * SECOND)
-    assert gossip.period_us == pytest.approx(40 * SECOND, rel=0.1)
+    assert gossip.period_us == TIMES.ceiling_us
+    for at in (100, 200, 300):
+        arrive(gossip, at * SECOND)
+    assert gossip.period_us == TIMES.ceiling_us  # too few to tell
+    arrive(gossip, 430 * SECOND)
+    assert gossip.period_us == 2 * 130 * SECOND
+    for i in range(1, 9):
+        arrive(gossip, (430 + 20 * i) * SECOND)
+    assert gossip.period_us == 2 * 20 * SECOND
 
 
-def test_irregular_queries_make_it_more_patient():
-    regular, _ = node()
-    irregular, _ = node()
-    for i in range(200):
-        arrive(regular, i * 100 * SECOND)
-        arrive(irregular, i * 100 * SECOND + (80 * SECOND if i % 2 else 0))
-    assert irregular.period_us > 2 * regular.period_us
+def test_news_are_passed_on_to_those_below_in_the_last_tree():
+    gossip, _ = node()
+    gossip._dissemination.below = ("x", "y", "them")
+    effects = gossip.step(0, Receive("them", Push((), (query(1),))))
+    assert sends(effects) == [(a, Push((), (query(1),))) for a in ("x", "y")]
+    gossip._table.merge(query(1))
+    assert gossip.step(0, Receive("z", Push((), (query(1),)))) == []
 
 
 def test_what_gossip_brings_does_not_count_as_an_arrival():
@@ -130,12 +132,23 @@ def test_what_gossip_brings_does_not_count_as_an_arrival():
 
 def test_the_period_has_a_floor_and_a_ceiling():
     gossip, _ = node()
-    for i in range(50):
+    for i in range(90):
         arrive(gossip, i)
     assert gossip.period_us == TIMES.floor_us
     for i in range(50):
         arrive(gossip, i * 10_000 * SECOND)
     assert gossip.period_us == TIMES.ceiling_us
+
+
+def test_rounds_in_which_nothing_comes_are_ever_farther_apart():
+    gossip, _ = node()
+    for i in range(1, 20):
+        arrive(gossip, i * 50 * SECOND)
+    before = gossip.period_us
+    waits = [timers(gossip.step(2_000 * SECOND, TimerFired("round")))["round"] for _ in range(3)]
+    assert waits == [2 * before, 4 * before, 8 * before]
+    arrive(gossip, 1_000 * SECOND)
+    assert gossip.period_us == pytest.approx(before, rel=0.1)
 
 
 def test_a_fixed_period_stays():

@@ -97,6 +97,7 @@ class Dissemination:
     def __init__(self, routing: Routing) -> None:
         self.table = QueryTable()
         self.redundant = 0  # records that came along the tree a second time
+        self.below: tuple[Address, ...] = ()  # whom the latest record was sent on to
         self._routing = routing
         self._forwarded: dict[tuple[str, bool], Scope | None] = {}  # the widest scope so far
 
@@ -152,7 +153,7 @@ class Dissemination:
 
     def _send_parts(self, record: Record, scope: Scope | None, hops: int) -> list[Effect]:
         self._forwarded[record.id, record.dropped] = scope
-        return [
-            Send(first, Spread(record, part, hops + 1, self.table.hash))
-            for first, part in self._routing.parts(scope)
-        ]
+        parts = self._routing.parts(scope)
+        self.below = tuple(first for first, _ in parts)
+        table_hash = self.table.hash
+        return [Send(a, Spread(record, part, hops + 1, table_hash)) for a, part in parts]

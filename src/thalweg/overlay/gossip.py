@@ -8,11 +8,13 @@ text sends recent queries only, which never repairs an old gap); T_gossip is an 
 Messages: Pull (the digest of a table), Push (the buckets in which the tables differ; the receiver
 answers with what the sender lacks, if anything). Equal tables cost one message and no answer.
 
-T_gossip = mean + 3 · deviation of the local inter-arrival times (both smoothed, as TCP does for
-round trips), within a floor and a ceiling. The mean alone would fire for every third query of a
-Poisson stream though nothing is amiss. What makes so patient a timer safe is that every Spread
-carries its sender's digest: a node that has missed something finds out when the next query comes,
-and asks the one it came from. The timer is for what no later query would reveal.
+Who misses something finds out in two ways. Every Spread carries its sender's digest: when the next
+query comes, a node whose table differs asks the one it came from; and what it then learns it passes
+on to those below it in that query's tree, which have most likely missed it too. T_gossip is for
+what no later query would reveal. It is twice the longest of the last inter-arrival times, within a
+floor and a ceiling (which also stands while there are too few of them), and doubles with every
+round in which nothing came, until the next query does. The plain mean, as printed, would fire for
+every third query of a Poisson stream though nothing is amiss.
 
 Promise: no query is invented, and none comes back from the dead. After healing, every live node has
 every query that a live node held, within a few ceilings.
@@ -20,6 +22,7 @@ every query that a live node held, within a few ceilings.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -42,8 +45,9 @@ from thalweg.overlay.query_table import Record
 from thalweg.overlay.routing import Routing
 
 _SECOND_US = 1_000_000
-_PATIENCE = 3  # deviations beyond the mean
-_GAIN = 8  # smoothing: an eighth of the difference, as TCP takes
+_REMEMBERED = 8  # inter-arrival times
+_ENOUGH = 4  # of them, to call a silence long
+_PATIENCE = 2  # times the longest
 
 
 class Pull(Message, frozen=True):
@@ -58,7 +62,7 @@ class Push(Message, frozen=True):
 @dataclass(frozen=True, slots=True)
 class GossipTimes:
     floor_us: int = 20 * _SECOND_US
-    ceiling_us: int = 1_800 * _SECOND_US
+    ceiling_us: int = 900 * _SECOND_US
     settle_us: int = 5 * _SECOND_US  # how long a query is on its way; differences may pass by then
     fixed_us: int | None = None  # a constant T_gossip instead of the adaptive one
 
@@ -81,12 +85,13 @@ class Gossip:
         self, routing: Routing, dissemination: Dissemination, times: GossipTimes | None = None
     ) -> None:
         self._routing = routing
+        self._dissemination = dissemination
         self._table = dissemination.table
         self._times = times or GossipTimes()
         self._generator = Generator(0)
-        self._last_arrival_us: int | None = None
-        self._mean_us: int | None = None
-        self._deviation_us = 0
+        self._last_arrival_us = 0  # or the start
+        self._gaps_us: deque[int] = deque(maxlen=_REMEMBERED)
+        self._idle_rounds = 0
         self._to_ask: Address | None = None
 
     @property
@@ -95,10 +100,10 @@ class Gossip:
         times = self._times
         if times.fixed_us is not None:
             return times.fixed_us
-        if self._mean_us is None:  # nothing is known of the queries yet
+        if len(self._gaps_us) < _ENOUGH:
             return times.ceiling_us
-        wanted = self._mean_us + _PATIENCE * self._deviation_us
-        return max(times.floor_us, min(times.ceiling_us, wanted))
+        wanted_us = max(times.floor_us, _PATIENCE * max(self._gaps_us))
+        return min(times.ceiling_us, wanted_us << min(self._idle_rounds, 32))
 
     def step(self, now_us: int, event: Event) -> list[Effect]:
         if isinstance(event, Heard):
@@ -111,6 +116,7 @@ class Gossip:
             # A node that arrives has missed all that came before it; a moment later its overlay
             # knows some neighbours. Spread out, lest all of a cluster that starts ask at once.
             self._generator = Generator(event.seed)
+            self._last_arrival_us = now_us
             soon_us = self._generator.between(1, max(1, 2 * self._times.settle_us))
             return [SetTimer("round", soon_us)]
         return []
@@ -118,6 +124,7 @@ class Gossip:
     # --- the active side ---
 
     def _round(self) -> list[Effect]:
+        self._idle_rounds += 1
         effects: list[Effect] = [SetTimer("round", self.period_us)]
         neighbours = self._routing.neighbours()
         if neighbours:
@@ -135,6 +142,7 @@ class Gossip:
             self._to_ask = value.other
             return [SetTimer("ask", self._times.settle_us)]
         if isinstance(value, Learned):
+            self._idle_rounds = 0
             if value.hops is not None:
                 self._observe(now_us)
             return [SetTimer("round", self.period_us)]
@@ -142,15 +150,8 @@ class Gossip:
 
     def _observe(self, now_us: int) -> None:
         """A query came along the tree: the inter-arrival times that are this node's own."""
-        last_us, self._last_arrival_us = self._last_arrival_us, now_us
-        if last_us is None:
-            return
-        gap_us = max(0, now_us - last_us)
-        if self._mean_us is None:
-            self._mean_us, self._deviation_us = gap_us, gap_us // 2
-            return
-        self._deviation_us += (abs(gap_us - self._mean_us) - self._deviation_us) // _GAIN
-        self._mean_us += (gap_us - self._mean_us) // _GAIN
+        self._gaps_us.append(max(0, now_us - self._last_arrival_us))
+        self._last_arrival_us = now_us
 
     # --- the passive side ---
 
@@ -161,8 +162,12 @@ class Gossip:
                 return []
             return [Send(sender, Push(buckets, self._table.in_buckets(buckets)))]
         assert isinstance(message, Push)
-        effects: list[Effect] = [Tell("dissemination", Learn(message.records))]
-        theirs_lack = self._table.beyond(message.buckets, message.records)
-        if theirs_lack:
-            effects.append(Send(sender, Push((), theirs_lack)))
+        news = tuple(r for r in message.records if self._table.is_news(r))
+        effects: list[Effect] = [Tell("dissemination", Learn(news))] if news else []
+        lacking = self._table.beyond(message.buckets, message.records)
+        if lacking:
+            effects.append(Send(sender, Push((), lacking)))
+        if news:
+            below = (a for a in self._dissemination.below if a != sender)
+            effects += [Send(a, Push((), news)) for a in below]
         return effects

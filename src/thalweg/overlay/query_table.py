@@ -36,9 +36,9 @@ class QueryTable:
 
     def merge(self, record: Record) -> bool:
         """Take it in; whether it was news."""
-        known = self._records.get(record.id)
-        if known is not None and (known.dropped or not record.dropped):
+        if not self.is_news(record):
             return False
+        known = self._records.get(record.id)
         bucket = bucket_of(record.id)
         if known is None:
             self._buckets[bucket].append(record.id)
@@ -47,6 +47,10 @@ class QueryTable:
         self._hashes[bucket] ^= _hash_of(record)
         self._records[record.id] = record
         return True
+
+    def is_news(self, record: Record) -> bool:
+        known = self._records.get(record.id)
+        return known is None or (record.dropped and not known.dropped)
 
     def get(self, query: str) -> Record | None:
         return self._records.get(query)
