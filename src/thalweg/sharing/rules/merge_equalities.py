@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from thalweg.plan.expr import Call, Col, Expr, Lit, columns_of, transform, walk
 from thalweg.plan.types import BOOLEAN
 from thalweg.sharing.ordering import expr_key
-from thalweg.sharing.rules import conditions_of
+from thalweg.sharing.rules import conditions_of, rewritten
 
 Names = dict[Col, Expr]  # a column -> the first of its class
 
@@ -84,4 +84,5 @@ def _renamed(expr: Expr, first: Names) -> Expr:
 def _all_renamed(exprs: tuple[Expr, ...], first: Names) -> tuple[Expr, ...]:
     if not first:
         return exprs
-    return tuple([_renamed(e, first) for e in exprs])
+    # Another name may ask for another order of operands.
+    return tuple([rewritten(_renamed(e, first)) for e in exprs])
