@@ -17,7 +17,7 @@ from thalweg.engine.reference import Options
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.executors import Executor, InProcess
 from thalweg.engine.shared.frames import dtype
-from thalweg.engine.shared.results import Emission, NoOutlet
+from thalweg.engine.shared.results import Emission, FamilyEmission, NoOutlet, one_by_one
 from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
 
 
@@ -27,8 +27,11 @@ class Collect(NoOutlet):
     def __init__(self) -> None:
         self.results: dict[str, list[Change]] = {}
 
-    def deliver(self, emissions: Sequence[Emission]) -> None:
-        for emission in emissions:
+    def wants(self, query: str) -> bool:
+        return True
+
+    def deliver(self, emissions: Sequence[Emission | FamilyEmission]) -> None:
+        for emission in one_by_one(emissions):
             self.results.setdefault(emission.query, []).extend(changes(emission.rows))
 
 

@@ -94,7 +94,10 @@ def test_killed_again_and_again_at_the_same_point(server, expected, tmp_path, po
 def test_killed_at_random_moments(server, expected, tmp_path, seed):
     moments = random.Random(seed)
     killed = 0
-    while server.run(folder=tmp_path, after_s=moments.uniform(0.05, 1.0)) == -signal.SIGALRM:
+    while (
+        server.run(folder=tmp_path, after_s=moments.uniform(0.05, 1 + killed / 20))
+        == -signal.SIGALRM
+    ):
         killed += 1
         assert killed < 100
     assert output(tmp_path) == expected

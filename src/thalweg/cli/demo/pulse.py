@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from thalweg.engine.changelog import Change
-from thalweg.engine.shared.kernels.output import OP
+from thalweg.engine.shared.frames import OP
 from thalweg.engine.shared.results import Emission
 from thalweg.engine.sinks.callback import CallbackSink
 from thalweg.engine.site import Site

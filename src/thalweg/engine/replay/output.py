@@ -10,8 +10,7 @@ from urllib.parse import quote
 import polars as pl
 
 from thalweg.engine.changelog import Change
-from thalweg.engine.shared.frames import TS, data_schema
-from thalweg.engine.shared.kernels.output import OP
+from thalweg.engine.shared.frames import OP, TS, data_schema
 from thalweg.engine.shared.results import Emission
 from thalweg.engine.sinks.jsonl import JsonLinesSink
 from thalweg.engine.sinks.merge import MergedLines

@@ -6,10 +6,10 @@ Predicates go to the leaf that they speak of; equalities between leaves become j
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from thalweg.engine.shared import physical as ph
-from thalweg.plan.expr import TRUE, Call, Col, Expr, columns_of, conjunction, shift
+from thalweg.plan.expr import TRUE, Call, Col, Expr, columns_of, conjunction, shift, transform
 
 SAME = "<=>"  # equal, or both NULL; for columns that stand for themselves
 
@@ -29,6 +29,11 @@ class Block:
 
 def identity(op: ph.AnyOp) -> tuple[Expr, ...]:
     return tuple(Col(i, t) for i, t in enumerate(op.types))
+
+
+def nameless(expr: Expr) -> Expr:
+    """Column names are for people; equal operators must not differ by them."""
+    return transform(expr, lambda e: Col(e.index, e.type) if isinstance(e, Col) else e)
 
 
 def leaf_block(op: ph.Op) -> Block:
@@ -69,7 +74,7 @@ def _filtered(leaf: ph.Op, predicates: list[Expr]) -> ph.Op:
         return leaf
     if isinstance(leaf, ph.Source):
         predicate = conjunction([leaf.predicate, *predicates])
-        return ph.Source(leaf.stream, leaf.types, leaf.window, predicate)
+        return replace(leaf, predicate=predicate)
     return ph.Map(leaf, conjunction(predicates), identity(leaf))
 
 

@@ -44,6 +44,7 @@ def commit(
         )
         store.add_results(cut.number, [s for r in reports for s in r.results])
         store.drop_results(cut.number - engine.retained_ticks)
+        store.forget_generations(cut.number - engine.retained_ticks)
         db.executemany("DELETE FROM landed WHERE id = ?", [(i,) for i in cut.landed])
         _move_time(db, cut)
         _move_floors(db, engine, cut, floors)
@@ -59,6 +60,8 @@ def commit(
     for path in (engine.folder / "segments").iterdir():
         if path.name not in live:
             path.unlink(missing_ok=True)
+    for path in (engine.folder / "pushed").iterdir():
+        path.unlink(missing_ok=True)
     fresh = {s.bundle for r in reports for s in r.results}
     engine.results.expire(cut.number - engine.retained_ticks, fresh)
     return kept

@@ -10,6 +10,7 @@ from thalweg.engine.shared.blocks import (
     distinct,
     identity,
     leaf_block,
+    nameless,
     netted,
 )
 from thalweg.engine.shared.frames import Types
@@ -27,7 +28,6 @@ from thalweg.plan.expr import (
     conjuncts,
     shift,
     substitute,
-    transform,
 )
 from thalweg.plan.nodes import SetKind
 from thalweg.plan.types import BOOLEAN
@@ -61,11 +61,11 @@ def _block(node: nodes.Node) -> Block:
             return _filtered_mark(mark, predicate)
         case nodes.Filter(source, predicate):
             inner = _block(source)
-            added = tuple(_nameless(substitute(c, inner.exprs)) for c in conjuncts(predicate))
+            added = tuple(nameless(substitute(c, inner.exprs)) for c in conjuncts(predicate))
             return Block(inner.leaves, inner.conditions + added, inner.exprs)
         case nodes.Project(source, exprs, _):
             inner = _block(source)
-            outputs = tuple(_nameless(substitute(e, inner.exprs)) for e in exprs)
+            outputs = tuple(nameless(substitute(e, inner.exprs)) for e in exprs)
             return Block(inner.leaves, inner.conditions, outputs)
         case nodes.Join(inputs, condition):
             joined = Block((), (), ())
@@ -76,7 +76,7 @@ def _block(node: nodes.Node) -> Block:
                     joined.conditions + tuple(shift(c, by) for c in part.conditions),
                     joined.exprs + tuple(shift(e, by) for e in part.exprs),
                 )
-            added = tuple(_nameless(substitute(c, joined.exprs)) for c in conjuncts(condition))
+            added = tuple(nameless(substitute(c, joined.exprs)) for c in conjuncts(condition))
             return Block(joined.leaves, joined.conditions + added, joined.exprs)
         case nodes.Window(nodes.Scan(stream), TimeWindow() as spec):
             return leaf_block(ph.Source(stream.name, _types(node), spec))
@@ -93,7 +93,7 @@ def _block(node: nodes.Node) -> Block:
         case nodes.SetOp():
             return leaf_block(_set_op(node))
         case nodes.LeftJoin(left, right, condition):
-            return leaf_block(left_join(_relation(left), _relation(right), _nameless(condition)))
+            return leaf_block(left_join(_relation(left), _relation(right), nameless(condition)))
         case nodes.Mark():
             correlation, match = _conditions(node)
             left, right = _relation(node.input), _relation(node.subquery)
@@ -104,11 +104,6 @@ def _block(node: nodes.Node) -> Block:
 
 def _types(node: nodes.Node) -> Types:
     return tuple(f.type for f in node.schema)
-
-
-def _nameless(expr: Expr) -> Expr:
-    """Column names are for people; equal operators must not differ by them."""
-    return transform(expr, lambda e: Col(e.index, e.type) if isinstance(e, Col) else e)
 
 
 def _window(source: nodes.Node, spec: RowsWindow | TimeWindow) -> ph.Op:
@@ -135,9 +130,9 @@ def _rows(stream: ph.StreamOp, spec: RowsWindow) -> ph.Op:
 
 
 def _aggregate(inner: ph.Op, keys: tuple[Expr, ...], aggregates: tuple[AggCall, ...]) -> ph.Op:
-    keys = tuple(_nameless(k) for k in keys)
+    keys = tuple(nameless(k) for k in keys)
     calls = tuple(
-        AggCall(a.function, None if a.arg is None else _nameless(a.arg), a.distinct)
+        AggCall(a.function, None if a.arg is None else nameless(a.arg), a.distinct)
         for a in aggregates
     )
     return ph.Aggregate(ph.Exchange(inner, keys), keys, calls)
@@ -167,9 +162,9 @@ def _filtered_mark(mark: nodes.Mark, predicate: Expr) -> Block:
         kept = minus(left, semi(left, right, possible(correlation, match)))
         return Block((kept,), (), (*identity(kept), FALSE))
     whole = leaf_block(marked(left, right, correlation, match))
-    return Block(whole.leaves, tuple(_nameless(p) for p in direct), whole.exprs)
+    return Block(whole.leaves, tuple(nameless(p) for p in direct), whole.exprs)
 
 
 def _conditions(mark: nodes.Mark) -> tuple[Expr, Expr | None]:
-    match = None if mark.match is None else _nameless(mark.match)
-    return _nameless(mark.correlation), match
+    match = None if mark.match is None else nameless(mark.match)
+    return nameless(mark.correlation), match

@@ -12,33 +12,47 @@ import hashlib
 import pickle
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import polars as pl
 
 from thalweg.engine.shared import commit
 from thalweg.engine.shared import physical as ph
-from thalweg.engine.shared.compile import compile_query
+from thalweg.engine.shared.archive import Archive
 from thalweg.engine.shared.cut import Cut, make_cut, watermark
 from thalweg.engine.shared.executors import Executor, InProcess
+from thalweg.engine.shared.families import Family, changes, is_divided_well
 from thalweg.engine.shared.frames import FOREVER
 from thalweg.engine.shared.ingest import Landing, Receipt
 from thalweg.engine.shared.kernels.join import probing_order
+from thalweg.engine.shared.members import families_of, window_classes
 from thalweg.engine.shared.planning import Registered, Stems, floor_of, make_plan
-from thalweg.engine.shared.results import Emission, NoOutlet, Outlet, Results
-from thalweg.engine.shared.runner import read_report
+from thalweg.engine.shared.regrouping import Regrouping
+from thalweg.engine.shared.results import Emission, FamilyEmission, NoOutlet, Outlet, Results
+from thalweg.engine.shared.runner import ENDED, STARTED, read_report
 from thalweg.engine.shared.segments import Segment
 from thalweg.engine.shared.store import Store
-from thalweg.engine.shared.task import BEGINNING, Plan, TaskReport, TickSpec, stem_table
+from thalweg.engine.shared.task import (
+    BEGINNING,
+    GroupSpec,
+    Plan,
+    TaskReport,
+    TickSpec,
+    stem_table,
+)
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.plan.nodes import base_streams, check_output, resolution_us
+from thalweg.sharing.core import NotNormal
+from thalweg.sharing.normal import normalise
 
 ROWS_FOR_MORE_TASKS = 50_000  # below this, one task is quicker than several and a shuffle
 RETAINED_TICKS = 1_000
+_STATE = ("streams", "queries", "homes", "generations")
 
 
 @dataclass(frozen=True)
@@ -69,6 +83,7 @@ class SharedEngine:
         durable: bool = True,
         rows_for_more_tasks: int = ROWS_FOR_MORE_TASKS,
         retained_ticks: int = RETAINED_TICKS,
+        sharing: bool = True,
     ) -> None:
         self.store = Store(folder, durable=durable)
         self.folder = folder.resolve()
@@ -78,13 +93,19 @@ class SharedEngine:
         self.outlet = outlet or NoOutlet()
         self.streams: dict[str, StreamDef] = {}
         self.queries: dict[str, Registered] = {}
+        self.generations = {g.name: g for g in map(pickle.loads, self.store.generations())}
+        self.homes: dict[str, str] = {}  # of the queries that a group answers
+        self.archive = Archive(self.store, self.folder, self.queries.get)
+        self.sharing = sharing
         self.retained_ticks = retained_ticks
         self._durable = durable
         self._rows_for_more_tasks = rows_for_more_tasks
         self._lock = threading.RLock()
         self._segments = {s.key: s for s in self.store.segments("segments")}
         self._plan: Plan | None = None
-        for part in ("segments", "plans"):
+        self._settled = False  # whether grouping has nothing left to do
+        self._pushed: dict[str, list[Family]] | None = None
+        for part in ("segments", "plans", "pushed"):
             (self.folder / part).mkdir(exist_ok=True)
 
     def close(self) -> None:
@@ -103,30 +124,52 @@ class SharedEngine:
         A query that the book knows (after a restart) goes on where it was.
         """
         with self._lock:
-            made = [self._registered(q) for q in queries]
+            known = self.store.homes()
+            made = [self._registered(q, known.get(q.name)) for q in queries]
             self.store.write_queries((q.name, q.epoch, q.started, dict(q.horizons)) for q in made)
             self.queries.update((q.name, q) for q in made)
-            self._plan = None
+            self.homes.update((q.name, known[q.name]) for q in made if q.name in known)
+            self.forget_plan()
+            self._settled = False
             return made
 
     def drop_query(self, name: str) -> None:
         with self._lock:
             self.store.delete_query(name)
             del self.queries[name]
-            self._plan = None
+            home = self.homes.pop(name, None)
+            if home is not None and home not in self.homes.values():
+                self.store.end_generation(home, self.store.tick()[0])
+                del self.generations[home]
+            self.forget_plan()
 
-    def _registered(self, query: QueryDef) -> Registered:
+    def set_aside(self, queries: Iterable[str], generations: Iterable[str]) -> None:
+        """Stop computing queries, and groups with all their members; nothing is deleted."""
+        for name in generations:
+            self.store.end_generation(name, self.store.tick()[0])
+            del self.generations[name]
+        for name in queries:
+            del self.queries[name]
+            self.homes.pop(name, None)
+        self.forget_plan()
+
+    def _registered(self, query: QueryDef, home: str | None) -> Registered:
         check_output(query.plan)
         resolution_us(query.plan)
         for stream in base_streams(query.plan):
             self.streams.setdefault(stream.name, stream)
-        output = compile_query(query.plan)
         columns = tuple(f.name for f in query.plan.schema)
+        streams = tuple(sorted(s.name for s in base_streams(query.plan)))
+        normal = normalise(query.plan) if self.sharing else None
+        if isinstance(normal, NotNormal):
+            normal = None
+        plan = query.plan if home is None else None
         known = self.store.query(query.name)
         if known is not None:
             epoch, started, horizons = known
-            return Registered(query.name, columns, output, epoch, started, _pairs(horizons))
-        streams = sorted(ph.base_names(output))
+            return Registered(
+                query.name, columns, streams, epoch, started, _pairs(horizons), normal, plan
+            )
         now = min(self.watermark(s) for s in streams)
         started = now if BEGINNING < now < FOREVER else None
         if query.from_now and started is not None:
@@ -134,7 +177,66 @@ class SharedEngine:
         else:
             horizons = {s: self.store.complete_from(s) for s in streams}
         epoch = self.store.tick()[0] + 1
-        return Registered(query.name, columns, output, epoch, started, _pairs(horizons))
+        return Registered(
+            query.name, columns, streams, epoch, started, _pairs(horizons), normal, plan
+        )
+
+    def state(self) -> tuple[dict[str, Any], ...]:
+        """What is registered, to be restored if a change has to be taken back."""
+        return tuple(dict(getattr(self, part)) for part in _STATE)
+
+    def restore(self, state: tuple[dict[str, Any], ...]) -> None:
+        for part, before in zip(_STATE, state, strict=True):
+            current = getattr(self, part)
+            current.clear()
+            current.update(before)
+        self.forget_plan()
+
+    # --- who is answered by whom
+
+    @property
+    def runs(self) -> dict[str, Registered]:
+        """What a tick computes: queries that run alone, and groups."""
+        alone = {name: q for name, q in self.queries.items() if name not in self.homes}
+        return alone | {name: g.run for name, g in self.generations.items()}
+
+    def run_of(self, query: str) -> Registered | None:
+        """The run that answers a query."""
+        home = self.homes.get(query)
+        return self.generations[home].run if home is not None else self.queries.get(query)
+
+    def members_of(self, generation: str) -> list[Registered]:
+        return [self.queries[q] for q, home in self.homes.items() if home == generation]
+
+    def forget_plan(self) -> None:
+        """What is computed has changed."""
+        self._plan = self._pushed = None
+
+    def resubscribe(self) -> None:
+        """The outlet wants other queries' rows than before."""
+        with self._lock:
+            self._pushed = None
+
+    @property
+    def pushed(self) -> dict[str, list[Family]]:
+        """The families of members that the outlet wants, by generation."""
+        if self._pushed is None:
+            wanted = {
+                name: [m for m in self.members_of(name) if self.outlet.wants(m.name)]
+                for name in self.generations
+            }
+            self._pushed = {
+                name: families_of(self.generations[name].representative, members)
+                for name, members in wanted.items()
+                if members
+            }
+        return self._pushed
+
+    def _regroup(self) -> None:
+        if self.sharing and not self._settled:
+            regrouping = Regrouping(self)
+            regrouping.run()
+            self._settled = regrouping.settled
 
     # --- time
 
@@ -163,11 +265,12 @@ class SharedEngine:
             began = time.perf_counter()
             number, record = self.store.tick()
             if record is None:
+                self._regroup()
                 cut = make_cut(
                     self.store,
                     self.plan,
                     self.streams,
-                    {name: q.started for name, q in self.queries.items()},
+                    {name: q.started for name, q in self.runs.items()},
                     limit=limit,
                     idle=idle,
                     tasks=self.executor.tasks,
@@ -190,7 +293,7 @@ class SharedEngine:
     @property
     def plan(self) -> Plan:
         if self._plan is None:
-            self._plan = make_plan(self.queries.values(), self.streams, self._stems())
+            self._plan = make_plan(self.runs.values(), self.streams, self._stems())
         return self._plan
 
     def _stems(self) -> Stems:
@@ -201,9 +304,10 @@ class SharedEngine:
 
     def _plan_of(self, cut: Cut) -> Plan:
         """The plan that the cut was made for: after a crash, newer queries have to wait."""
-        if cut.queries == sorted(self.queries):
+        runs = self.runs
+        if cut.queries == sorted(runs):
             return self.plan
-        then = [self.queries[name] for name in cut.queries if name in self.queries]
+        then = [runs[name] for name in cut.queries if name in runs]
         return make_plan(then, self.streams, self._stems())
 
     def _run(self, cut: Cut, began: float) -> Tick:
@@ -212,7 +316,7 @@ class SharedEngine:
         marks = [began, time.perf_counter()]
         reports = self._execute(cut, plan, floors)
         marks.append(time.perf_counter())
-        rows_out = self._emit(cut.number, reports)
+        rows_out = self._emit(cut, reports)
         marks.append(time.perf_counter())
         self._segments = commit.commit(self, plan, cut, floors, reports)
         marks.append(time.perf_counter())
@@ -232,7 +336,8 @@ class SharedEngine:
         What it writes is listed nowhere, and the tick itself writes over it.
         """
         with self._lock:
-            plan = make_plan([self.queries[n] for n in names], self.streams, self._stems())
+            runs = self.runs
+            plan = make_plan([runs[n] for n in names], self.streams, self._stems())
             self._execute(cut, plan, self._floors(cut, plan))
 
     def _floors(self, cut: Cut, plan: Plan) -> dict[str, int]:
@@ -253,31 +358,69 @@ class SharedEngine:
             floors=floors,
             started={n: q.started for n, q in self.queries.items() if q.started is not None},
             backfill=self._backfill(plan),
+            groups={name: self._group_spec(name) for name in self.generations},
             durable=self._durable,
         )
         levels = 1 + max((plan.level_of(o) for f in plan.flows for _, o in f.outputs), default=0)
         packed = self.executor.run(msgspec.msgpack.encode(spec), cut.tasks, levels)
+        self._tidy_plans(spec)
         return [read_report(r) for r in packed]
 
-    def _emit(self, number: int, reports: list[TaskReport]) -> int:
+    def _tidy_plans(self, spec: TickSpec) -> None:
+        used = {spec.plan, *(g.families for g in spec.groups.values())}
+        for path in (self.folder / "plans").iterdir():
+            if str(path) not in used:
+                path.unlink(missing_ok=True)
+
+    def _group_spec(self, name: str) -> GroupSpec:
+        families = self.pushed.get(name)
+        windows = window_classes(self.members_of(name))
+        if families is None:
+            return GroupSpec(windows, None)
+        return GroupSpec(windows, self._written("families", pickle.dumps(families)))
+
+    def _emit(self, cut: Cut, reports: list[TaskReport]) -> int:
         segments = [s for r in reports for s in r.results]
         columns = {name: q.columns for name, q in self.queries.items()}
-        emissions = self.results.emissions(number, segments, columns)
+        emissions: list[Emission | FamilyEmission] = [
+            *self.results.emissions(cut.number, segments, columns),
+            *self._family_emissions(cut, segments, [s for r in reports for s in r.pushed]),
+        ]
         self.outlet.deliver(emissions)
         return sum(e.rows.height for e in emissions)
 
+    def _family_emissions(
+        self, cut: Cut, results: list[Segment], pushed: list[Segment]
+    ) -> Iterator[FamilyEmission]:
+        for name, families in self.pushed.items():
+            group = self.generations[name].operator
+            for place, family in enumerate(families):
+                parts = [s for s in pushed if s.table == f"{name}/{place}"]
+                if cut.tasks == 1 or is_divided_well(group, family):
+                    rows = self.results.pushed_rows(parts)
+                else:
+                    rows = self._family_rows(family, name, results)
+                if rows is not None and rows.height:
+                    columns = tuple(self.queries[m].columns for m in family.members)
+                    yield FamilyEmission(cut.number, family.members, columns, rows)
+
+    def _family_rows(
+        self, family: Family, name: str, results: list[Segment]
+    ) -> pl.DataFrame | None:
+        """For a family whose equal rows may be in different tasks."""
+        op = self.generations[name].operator
+        found = {part: [s for s in results if s.table == name + part] for part in (STARTED, ENDED)}
+        said = [*found[STARTED], *found[ENDED]]
+        if not said:
+            return None
+        started, ended = (self.results.group_rows(found[p], op) for p in (STARTED, ENDED))
+        return changes(family, started, ended, said[0].low, said[0].high)
+
     def emissions_after(self, query: str, tick: int = 0) -> list[Emission]:
         """What a query said in the retained ticks after this one."""
-        with self._lock:
-            columns = {query: self.queries[query].columns}
-            by_tick: dict[int, list[Segment]] = {}
-            for number, segment in self.store.results(query, tick):
-                by_tick.setdefault(number, []).append(segment)
-            return [
-                e
-                for number, segments in sorted(by_tick.items())
-                for e in self.results.emissions(number, segments, columns)
-            ]
+        columns = self.queries[query].columns
+        pages = self.archive.pages(query, tick)
+        return [Emission(query, number, columns, rows) for number, rows in pages]
 
     def _backfill(self, plan: Plan) -> dict[str, tuple[str, list[str]]]:
         present = self._stems()
@@ -308,9 +451,12 @@ class SharedEngine:
         }
 
     def _plan_file(self, plan: Plan) -> str:
-        packed = pickle.dumps(plan)
+        return self._written("plan", pickle.dumps(plan))
+
+    def _written(self, kind: str, packed: bytes) -> str:
+        """A file with this content for the tasks to read: a change is a new file."""
         name = hashlib.blake2b(packed, digest_size=8).hexdigest()
-        path = self.folder / "plans" / f"{name}.plan"
+        path = self.folder / "plans" / f"{name}.{kind}"
         if not path.exists():
             partial = path.with_suffix(".partial")
             partial.write_bytes(packed)

@@ -6,6 +6,7 @@ Columns are named by position, `c0`, `c1`, …, beside a few columns of the engi
   its weight. An interval row of weight w means +w at t and -w at e; a change whose end is not known
   has e = FOREVER, and is taken back by a later row of negative weight.
 - a *stream* has `_ts`, the instant, `_pos`, the order among equal instants, and `_w`, how often.
+- a *result* has `_ts` and `_op`, +1 or -1; minus comes first within an instant.
 - `_h` is a hash of some key columns; it decides which task looks at a row, and sorts the segments.
 """
 
@@ -17,7 +18,7 @@ import polars as pl
 from thalweg.plan.types import Kind, SqlType
 from thalweg.plan.windows import FOREVER
 
-T, E, W, TS, POS, H = "_t", "_e", "_w", "_ts", "_pos", "_h"
+T, E, W, TS, POS, H, OP = "_t", "_e", "_w", "_ts", "_pos", "_h", "_op"
 INTERVAL_SCHEMA = {T: pl.Int64, E: pl.Int64, W: pl.Int64}
 STREAM_SCHEMA = {TS: pl.Int64, POS: pl.Int64, W: pl.Int64}
 
@@ -102,6 +103,7 @@ def net(frame: pl.DataFrame, by: list[str]) -> pl.DataFrame:
 
 __all__ = [
     "FOREVER",
+    "OP",
     "POS",
     "TS",
     "E",

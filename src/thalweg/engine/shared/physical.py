@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from thalweg.engine.shared.frames import Types
+from thalweg.engine.shared.frames import TS, Types, name
 from thalweg.plan.aggregates import AggCall
 from thalweg.plan.expr import TRUE, Expr
 from thalweg.plan.nodes import SetKind, StreamKind
@@ -28,12 +28,21 @@ class BaseStream:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A base stream under a time window, filtered. Its state is the stream's SteM."""
+    """A base stream under a time window, filtered. Its state is the stream's SteM.
+
+    A stamped source has the tuple's own instant as a last column.
+    """
 
     stream: str
     types: Types
     window: TimeWindow
     predicate: Expr = TRUE
+    stamped: bool = False
+
+    def stored_name(self, column: int) -> str:
+        """What a column is called in the stream's SteM."""
+        is_stamp = self.stamped and column == len(self.types) - 1
+        return TS if is_stamp else name(column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +222,23 @@ class Output:
         return self.input.types
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group's representative: its interval rows are written as they are, for members to read.
+
+    The input's last columns are the timestamps of the tuples that a row was made of, one for each
+    of `leaves` streams. `keeps_ends` says whether rows can end for some member.
+    """
+
+    input: Exchange
+    leaves: int
+    keeps_ends: bool
+
+    @property
+    def types(self) -> Types:
+        return self.input.types
+
+
 StreamOp = BaseStream | StreamOf
 Op = (
     Source
@@ -227,7 +253,8 @@ Op = (
     | SetOp
     | Exchange
 )
-AnyOp = Op | BaseStream | StreamOf | Output
+AnyOp = Op | BaseStream | StreamOf | Output | Group
+Ending = Output | Group  # what a flow is computed for
 
 
 def inputs_of(op: AnyOp) -> tuple[AnyOp, ...]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.compile import compile_query
 from thalweg.engine.shared.kernels.join import indexes
 from thalweg.engine.shared.task import BEGINNING, Flow, Plan
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.expr import Expr
+from thalweg.plan.nodes import Node
+from thalweg.sharing.core import NormalQuery
 
 Stems = dict[str, tuple[tuple[Expr, ...], ...]]
 
@@ -25,16 +29,22 @@ class Registered:
 
     name: str
     columns: tuple[str, ...]
-    output: ph.Output
+    streams: tuple[str, ...]  # in order of name
     epoch: int
     started: int | None
     horizons: tuple[tuple[str, int], ...]
+    normal: NormalQuery | None = None  # where it can be a member of a group
+    plan: Node | None = None  # None for members, which are not run by themselves
+    group: ph.Group | None = None  # for a group's own run
 
-    @property
-    def streams(self) -> tuple[str, ...]:
-        return tuple(sorted(ph.base_names(self.output)))
+    @cached_property
+    def output(self) -> ph.Ending:
+        if self.group is not None:
+            return self.group
+        assert self.plan is not None, f"{self.name} lives in a group"
+        return compile_query(self.plan)
 
-    @property
+    @cached_property
     def flow(self) -> str:
         text = repr((self.epoch, self.streams, self.started, self.horizons))
         return f"{self.epoch}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
@@ -45,16 +55,15 @@ def make_plan(
 ) -> Plan:
     """The plan of a tick; SteMs that exist already keep their place, new ones come behind."""
     pool: dict[ph.AnyOp, ph.AnyOp] = {}
-    flows: dict[str, list[Registered]] = {}
+    flows: dict[str, list[tuple[Registered, ph.AnyOp]]] = {}
     for query in queries:
-        shared = replace(query, output=_interned(query.output, pool))  # type: ignore[arg-type]
-        flows.setdefault(query.flow, []).append(shared)
+        flows.setdefault(query.flow, []).append((query, _interned(query.output, pool)))
     made = tuple(
         Flow(
             name,
-            members[0].streams,
-            tuple((q.name, q.output) for q in members),
-            members[0].horizons,
+            members[0][0].streams,
+            tuple((q.name, output) for q, output in members),  # type: ignore[misc]
+            members[0][0].horizons,
         )
         for name, members in flows.items()
     )

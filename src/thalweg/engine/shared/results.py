@@ -6,15 +6,18 @@ for what follows an id; sinks get each tick's emissions and keep their own progr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 import polars as pl
 
-from thalweg.engine.shared.frames import TS
-from thalweg.engine.shared.kernels.output import OP
+from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.families import MEMBER
+from thalweg.engine.shared.frames import OP, TS, T, concat, data_schema
 from thalweg.engine.shared.segments import Segment, SegmentReader
 
 
@@ -28,11 +31,45 @@ class Emission:
     rows: pl.DataFrame
 
 
-class Outlet(Protocol):
-    """Takes emissions. `progress` is committed with the tick, so that after a crash the outlet
-    can drop what it has already taken: a tick that is repeated repeats its emissions."""
+@dataclass(frozen=True)
+class FamilyEmission:
+    """What the members of a family say in one tick: an `Emission` of all of them in one frame,
+    which has in `_m` a member's place among `members`, and is sorted by it."""
 
-    def deliver(self, emissions: Sequence[Emission]) -> None: ...
+    tick: int
+    members: tuple[str, ...]
+    columns: tuple[tuple[str, ...], ...]  # each member's own names of c0, c1, …
+    rows: pl.DataFrame
+
+    def each(self) -> Iterator[Emission]:
+        """Member by member; nothing is copied."""
+        places = self.rows[MEMBER].to_numpy()
+        starts = np.flatnonzero(np.diff(places, prepend=-1, append=-1)) if len(places) else []
+        rows = self.rows.drop(MEMBER)
+        for first, last in pairwise(starts):
+            member = int(places[first])
+            part = rows.slice(int(first), int(last - first))
+            yield Emission(self.members[member], self.tick, self.columns[member], part)
+
+
+def one_by_one(emissions: Iterable[Emission | FamilyEmission]) -> Iterator[Emission]:
+    for emission in emissions:
+        if isinstance(emission, FamilyEmission):
+            yield from emission.each()
+        else:
+            yield emission
+
+
+class Outlet(Protocol):
+    """Takes emissions; of a group's members only those that it wants are made.
+
+    `progress` is committed with the tick, so that after a crash the outlet can drop what it has
+    already taken: a tick that is repeated repeats its emissions.
+    """
+
+    def wants(self, query: str) -> bool: ...
+
+    def deliver(self, emissions: Sequence[Emission | FamilyEmission]) -> None: ...
 
     def progress(self) -> Mapping[str, bytes]: ...
 
@@ -40,7 +77,10 @@ class Outlet(Protocol):
 class NoOutlet:
     """For engines whose results are only read back."""
 
-    def deliver(self, emissions: Sequence[Emission]) -> None:
+    def wants(self, query: str) -> bool:
+        return False
+
+    def deliver(self, emissions: Sequence[Emission | FamilyEmission]) -> None:
         pass
 
     def progress(self) -> Mapping[str, bytes]:
@@ -63,6 +103,22 @@ class Results:
             return frames[0]
         columns = [c for c in frames[0].columns if c not in (TS, OP)]
         return pl.concat(frames).sort(TS, OP, *columns, nulls_last=False)
+
+    def group_rows(self, segments: Sequence[Segment], op: ph.Group) -> pl.DataFrame:
+        """A representative's rows of one tick."""
+        schema = {**data_schema(op.types), T: pl.Int64}
+        return concat(
+            [self._reader.read(self.folder, s).frame for s in segments], pl.DataFrame(schema=schema)
+        )
+
+    def pushed_rows(self, segments: Sequence[Segment]) -> pl.DataFrame | None:
+        """A family's rows of one tick, from the tasks that made them."""
+        folder = self.folder.parent / "pushed"
+        frames = [self._reader.read(folder, s).frame for s in segments]
+        if len(frames) < 2:
+            return frames[0] if frames else None
+        columns = [c for c in frames[0].columns if c not in (MEMBER, TS, OP)]
+        return pl.concat(frames).sort(MEMBER, TS, OP, *columns, nulls_last=False)
 
     def emissions(
         self, number: int, segments: Sequence[Segment], columns: Mapping[str, tuple[str, ...]]
@@ -88,7 +144,8 @@ class Results:
                 self._by_tick.setdefault(_tick_of(path.name), set()).add(path.name)
         for name in fresh:
             self._by_tick.setdefault(_tick_of(name), set()).add(name)
-        self._reader.keep_only(self.folder, set())  # the sinks have had them
+        for folder in (self.folder, self.folder.parent / "pushed"):
+            self._reader.keep_only(folder, set())  # the sinks have had them
         for tick in [t for t in self._by_tick if t <= upto]:
             for name in self._by_tick.pop(tick):
                 (self.folder / name).unlink(missing_ok=True)

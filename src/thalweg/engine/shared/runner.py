@@ -9,6 +9,7 @@ import io
 import pickle
 import time
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -17,11 +18,14 @@ import polars as pl
 from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared import stems
 from thalweg.engine.shared.expressions import to_polars
+from thalweg.engine.shared.families import Family, changes, is_divided_well
 from thalweg.engine.shared.frames import POS, TS, hash_of
 from thalweg.engine.shared.kernels.changes import judged
 from thalweg.engine.shared.kernels.exchange import mailbox
+from thalweg.engine.shared.kernels.group import group
 from thalweg.engine.shared.kernels.output import output
 from thalweg.engine.shared.kernels.registry import KERNELS
+from thalweg.engine.shared.segments import BundleWriter
 from thalweg.engine.shared.task import (
     HASH_SPACE,
     READER,
@@ -35,6 +39,7 @@ from thalweg.engine.shared.task import (
 
 Letter = tuple[int, dict[str, list[bytes]]]  # to which task, what is in its mailboxes
 REPORTS = "reports"
+STARTED, ENDED = "/started", "/ended"  # behind a group's name: the results of a group
 REJECTED = "rejected/"  # the results of a base relation: what it could not take
 
 _plans: dict[str, Plan] = {}
@@ -46,6 +51,12 @@ def load_plan(path: str) -> Plan:
         _plans.clear()
         _plans[path] = pickle.loads(Path(path).read_bytes())
     return _plans[path]
+
+
+@lru_cache(maxsize=256)
+def load_families(path: str) -> list[Family]:
+    """A file of families, read once per process; a change is a new file."""
+    return pickle.loads(Path(path).read_bytes())  # type: ignore[no-any-return]
 
 
 def run_alone(packed: bytes) -> list[bytes]:
@@ -106,13 +117,33 @@ def _store_streams(task: Task) -> None:
             stems.store(task, stream)
 
 
-def _emit(task: Task, flow: Flow, query: str, op: ph.Output) -> None:
+def _emit(task: Task, flow: Flow, query: str, op: ph.Ending) -> None:
     began = time.perf_counter()
-    rows = output(task, flow, query, op)
-    if rows.height:
-        low, high = task.range_of(flow)
-        task.results.add(query, rows, low, high)
+    if isinstance(op, ph.Group):
+        _emit_group(task, flow, query, op)
+    else:
+        _write(task.results, query, output(task, flow, query, op), *task.range_of(flow))
     task.report.seconds[query] = time.perf_counter() - began
+
+
+def _emit_group(task: Task, flow: Flow, name: str, op: ph.Group) -> None:
+    """The representative's rows once, and what the families that somebody listens to say."""
+    spec = task.spec.groups[name]
+    low, high = task.range_of(flow)
+    started, ended = group(task, flow, op, spec.windows)
+    _write(task.results, name + STARTED, started, low, high)
+    _write(task.results, name + ENDED, ended, low, high)
+    if spec.families is None:
+        return
+    for place, family in enumerate(load_families(spec.families)):
+        if task.is_alone or is_divided_well(op, family):
+            rows = changes(family, started, ended, low, high)
+            _write(task.pushed, f"{name}/{place}", rows, low, high)
+
+
+def _write(to: BundleWriter, table: str, rows: pl.DataFrame, low: int, high: int) -> None:
+    if rows.height:
+        to.add(table, rows, low, high)
 
 
 def _report_rejects(task: Task) -> None:
@@ -197,6 +228,7 @@ def _packed(frame: pl.DataFrame) -> bytes:
 def _finish(task: Task) -> bytes:
     task.report.added = task.writer.close()
     task.report.results = task.results.close()
+    task.report.pushed = task.pushed.close()
     task.report.busy_s = time.perf_counter() - task.began
     return msgspec.msgpack.encode(task.report)
 

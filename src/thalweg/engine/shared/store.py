@@ -27,6 +27,11 @@ CREATE TABLE IF NOT EXISTS definitions (
     name TEXT PRIMARY KEY, kind TEXT NOT NULL, text TEXT NOT NULL, place INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS queries (
     name TEXT PRIMARY KEY, epoch INTEGER NOT NULL, started INTEGER, horizons BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS generations (
+    name TEXT PRIMARY KEY, packed BLOB NOT NULL, ended INTEGER);
+CREATE TABLE IF NOT EXISTS homes (
+    query TEXT NOT NULL, since INTEGER NOT NULL, generation TEXT NOT NULL,
+    PRIMARY KEY (query, since)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS partitions (
     stream TEXT NOT NULL, partition INTEGER NOT NULL,
     newest INTEGER NOT NULL, cut INTEGER NOT NULL, position INTEGER NOT NULL,
@@ -134,12 +139,51 @@ class Store:
     def delete_query(self, name: str) -> None:
         with self.transaction() as db:
             db.execute("DELETE FROM queries WHERE name = ?", (name,))
+            db.execute("DELETE FROM homes WHERE query = ?", (name,))
             db.execute("DELETE FROM results WHERE query = ?", (name,))
 
     def complete_from(self, stream: str) -> int:
         """The instant from which all the stream's tuples are at hand."""
         rows = self.all("SELECT complete_from FROM floors WHERE stream = ?", stream)
         return int(rows[0][0]) if rows else BEGINNING
+
+    # --- groups
+
+    def homes(self) -> dict[str, str]:
+        """The generation in which each member lives now."""
+        # With one max(), SQLite gives the other columns of the row that has it.
+        rows = self.all("SELECT query, generation, max(since) FROM homes GROUP BY query")
+        return {query: generation for query, generation, _ in rows}
+
+    def homes_of(self, query: str) -> list[tuple[int, str]]:
+        """Where a query has lived: the first tick, and the generation."""
+        sql = "SELECT since, generation FROM homes WHERE query = ? ORDER BY since"
+        return [(int(since), generation) for since, generation in self.all(sql, query)]
+
+    def write_homes(self, moved: Iterable[tuple[str, int, str]]) -> None:
+        with self.transaction() as db:
+            db.executemany("INSERT OR REPLACE INTO homes VALUES (?, ?, ?)", moved)
+
+    def generations(self) -> list[bytes]:
+        """Those that run."""
+        return [row[0] for row in self.all("SELECT packed FROM generations WHERE ended IS NULL")]
+
+    def generation(self, name: str) -> bytes | None:
+        rows = self.all("SELECT packed FROM generations WHERE name = ?", name)
+        return rows[0][0] if rows else None
+
+    def write_generation(self, name: str, packed: bytes) -> None:
+        with self.transaction() as db:
+            db.execute("INSERT INTO generations VALUES (?, ?, NULL)", (name, packed))
+
+    def end_generation(self, name: str, tick: int) -> None:
+        with self.transaction() as db:
+            db.execute("UPDATE generations SET ended = ? WHERE name = ?", (tick, name))
+
+    def forget_generations(self, upto: int) -> None:
+        """Those whose last results are gone."""
+        with self.transaction() as db:
+            db.execute("DELETE FROM generations WHERE ended <= ?", (upto,))
 
     # --- segments and results
 
@@ -207,6 +251,11 @@ class Store:
                     "ON CONFLICT (name) DO UPDATE SET value = value + excluded.value",
                     (name, by),
                 )
+
+    def next_number(self, what: str) -> int:
+        """1, 2, 3, …, never the same again."""
+        self.count(f"numbered/{what}", 1)
+        return self.counters(f"numbered/{what}")[f"numbered/{what}"]
 
     def counters(self, prefix: str = "") -> dict[str, int]:
         rows = self.all("SELECT name, value FROM counters WHERE name LIKE ?", prefix + "%")

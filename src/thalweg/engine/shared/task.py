@@ -35,6 +35,13 @@ BEGINNING = -(1 << 62)
 HASH_SPACE = 1 << 64
 
 
+class GroupSpec(msgspec.Struct, frozen=True):
+    """What a group's members want in a tick."""
+
+    windows: list[tuple[int, ...]]  # the different ones, as lengths leaf by leaf; -1: unbounded
+    families: str | None  # the file with the families whose rows are pushed
+
+
 class TickSpec(msgspec.Struct, frozen=True):
     """All that a task needs to know of a tick; made by the driver, the same for every task."""
 
@@ -49,6 +56,7 @@ class TickSpec(msgspec.Struct, frozen=True):
     floors: dict[str, int]  # stream -> instants below are not needed any more
     started: dict[str, int]  # query -> the instant from which its result counts
     backfill: dict[str, tuple[str, list[str]]]  # stream -> a SteM, and new ones to fill from it
+    groups: dict[str, GroupSpec]
     durable: bool = True
 
 
@@ -57,7 +65,8 @@ class TaskReport(msgspec.Struct):
 
     added: list[Segment]
     removed: list[tuple[str, int]]
-    results: list[Segment]  # tables are queries, or `rejected/<relation>`
+    results: list[Segment]  # tables are queries, `group/…`, or `rejected/<relation>`
+    pushed: list[Segment]  # tables are families, `group/…/<place>`; gone with the tick
     matches: dict[str, list[int]]  # "join/input/target" -> [rows that probed, rows that matched]
     rows_in: int = 0
     busy_s: float = 0.0
@@ -70,7 +79,7 @@ class Flow:
 
     name: str
     streams: tuple[str, ...]
-    outputs: tuple[tuple[str, ph.Output], ...]
+    outputs: tuple[tuple[str, ph.Ending], ...]  # of queries, and of groups
     horizons: tuple[tuple[str, int], ...] = ()  # tuples before these instants do not count
 
     def horizon(self, stream: str) -> int:
@@ -128,7 +137,8 @@ class Task:
         self.writer = BundleWriter(self.folder / "segments", bundle, durable=spec.durable)
         # Results live as long as somebody may read them, state as long as it is needed.
         self.results = BundleWriter(self.folder / "results", bundle, durable=spec.durable)
-        self.report = TaskReport([], [], [], {})
+        self.pushed = BundleWriter(self.folder / "pushed", bundle, durable=False)
+        self.report = TaskReport([], [], [], [], {})
         self.inbox: dict[str, list[pl.DataFrame]] = {}
         self.outbox: dict[str, tuple[tuple[Expr, ...] | None, pl.DataFrame]] = {}
         self._memo: dict[Any, Any] = {}

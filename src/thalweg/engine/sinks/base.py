@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from thalweg.engine.shared.results import Emission
+from thalweg.engine.shared.results import Emission, FamilyEmission, one_by_one
 from thalweg.engine.shared.store import Store
 
 
@@ -35,21 +35,28 @@ class SinkOutlet:
 
     def __init__(self) -> None:
         self._sinks: dict[tuple[str, str], Sink] = {}
+        self._of: dict[str, list[Sink]] = {}  # by query
         self._tick = 0  # the last one that was delivered
         self._before: dict[tuple[str, str], bytes] = {}  # progress when its delivery began
 
     def attach(self, query: str, name: str, sink: Sink) -> None:
         """Take in a sink that is open; it gets the query's emissions from the next tick on."""
         self._sinks[query, name] = sink
+        self._of.setdefault(query, []).append(sink)
         self._before[query, name] = sink.progress()
 
     def detach(self, query: str, name: str | None = None) -> None:
         """Close one sink of a query, or all of them."""
         for key in [k for k in self._sinks if k[0] == query and name in (None, k[1])]:
             self._before.pop(key)
-            self._sinks.pop(key).close()
+            sink = self._sinks.pop(key)
+            self._of[query].remove(sink)
+            sink.close()
 
-    def deliver(self, emissions: Sequence[Emission]) -> None:
+    def wants(self, query: str) -> bool:
+        return bool(self._of.get(query))
+
+    def deliver(self, emissions: Sequence[Emission | FamilyEmission]) -> None:
         if not emissions:
             return
         if emissions[0].tick == self._tick:
@@ -57,10 +64,9 @@ class SinkOutlet:
         else:
             self._tick = emissions[0].tick
             self._before = {key: sink.progress() for key, sink in self._sinks.items()}
-        for emission in emissions:
-            for (query, _), sink in self._sinks.items():
-                if query == emission.query:
-                    sink.write(emission)
+        for emission in one_by_one(emissions):
+            for sink in self._of.get(emission.query, ()):
+                sink.write(emission)
 
     def _roll_back(self) -> None:
         """A tick comes again without a crash (a task or another sink failed in it)."""

@@ -10,8 +10,7 @@ import json
 import polars as pl
 import pyarrow as pa
 
-from thalweg.engine.shared.frames import TS, name
-from thalweg.engine.shared.kernels.output import OP
+from thalweg.engine.shared.frames import OP, TS, name
 from thalweg.engine.shared.results import Emission
 
 # What JSON wants escaped within a string.

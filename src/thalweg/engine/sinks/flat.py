@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from thalweg.engine.shared.frames import TS, names
-from thalweg.engine.shared.kernels.output import OP
+from thalweg.engine.shared.frames import OP, TS, names
 from thalweg.engine.shared.results import Emission
 
 

@@ -24,13 +24,13 @@ def purge_stream(engine: SharedEngine, name: str) -> None:
     for key in stored:
         del engine._segments[key]
     engine.streams.pop(name, None)
-    engine._plan = None
+    engine.forget_plan()
 
 
 def reread_segments(engine: SharedEngine) -> None:
     """After a change that was taken back: the segments that the book lists."""
     engine._segments = {s.key: s for s in engine.store.segments("segments")}
-    engine._plan = None
+    engine.forget_plan()
 
 
 def sweep_landed(engine: SharedEngine) -> None:

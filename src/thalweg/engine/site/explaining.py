@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from thalweg.engine.shared.compile import compile_query
 from thalweg.engine.shared.engine import ROWS_FOR_MORE_TASKS
 from thalweg.engine.shared.executors import Executor
 from thalweg.engine.shared.explain import State, describe, describe_job
 from thalweg.engine.shared.explain.state import sizes
-from thalweg.engine.shared.physical import Output
+from thalweg.engine.shared.physical import Ending
 from thalweg.engine.shared.physical import walk as walk_physical
 from thalweg.engine.shared.planning import Registered, make_plan
 from thalweg.engine.shared.task import Flow, Plan
 from thalweg.engine.site.errors import WrongUse
 from thalweg.plan.catalog import QueryDef
-from thalweg.plan.nodes import Node, inputs_of
+from thalweg.plan.nodes import Node, base_streams, inputs_of
 from thalweg.plan.text import node_text, plan_text
 
 if TYPE_CHECKING:
@@ -85,28 +84,28 @@ def _runs_on(executor: Executor) -> str:
     return f"Spark at {context.master}" if context is not None else "this process, without Spark"
 
 
-def _planned(site: Site, query: QueryDef) -> tuple[Plan, Flow, Output]:
+def _planned(site: Site, query: QueryDef) -> tuple[Plan, Flow, Ending]:
     """The plan in which the query runs, or would run beside the others."""
     engine = site.engine
     if site.catalog.find(query.name) is query and query.name in engine.queries:
-        plan = engine.plan
+        plan, run = engine.plan, engine.homes.get(query.name, query.name)
     else:
         columns = tuple(f.name for f in query.plan.schema)
-        made = Registered(query.name, columns, compile_query(query.plan), -1, None, ())
-        plan = make_plan([*engine.queries.values(), made], engine.streams, engine._stems())
+        streams = tuple(sorted(s.name for s in base_streams(query.plan)))
+        made = Registered(query.name, columns, streams, -1, None, (), plan=query.plan)
+        plan = make_plan([*engine.runs.values(), made], engine.streams, engine._stems())
+        run = query.name
     return next(
-        (plan, flow, output)
-        for flow in plan.flows
-        for name, output in flow.outputs
-        if name == query.name
+        (plan, flow, output) for flow in plan.flows for name, output in flow.outputs if name == run
     )
 
 
 def _state(site: Site, plan: Plan, query: QueryDef) -> State:
     engine = site.engine
     is_running = query.name in engine.queries
+    run = engine.homes.get(query.name, query.name)
     sharers: dict[str, tuple[str, ...]] = {}
-    flow = next(f for f in plan.flows if any(name == query.name for name, _ in f.outputs))
+    flow = next(f for f in plan.flows if any(name == run for name, _ in f.outputs))
     for name, output in flow.outputs:
         for op in {plan.name_of(o) for o in walk_physical(output)}:
             sharers[op] = (*sharers.get(op, ()), name)

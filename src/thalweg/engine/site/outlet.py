@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from thalweg.engine.shared.results import Emission
+from thalweg.engine.shared.results import Emission, FamilyEmission, one_by_one
 from thalweg.engine.shared.store import Store
 from thalweg.engine.sinks.base import Sink, SinkOutlet, open_where_it_was, progress_name
 
@@ -70,8 +70,11 @@ class SiteOutlet:
 
     # --- what the engine calls
 
-    def deliver(self, emissions: Sequence[Emission]) -> None:
-        self._fresh = {e.query: e.rows.height for e in emissions}
+    def wants(self, query: str) -> bool:
+        return self._sinks.wants(query)
+
+    def deliver(self, emissions: Sequence[Emission | FamilyEmission]) -> None:
+        self._fresh = {e.query: e.rows.height for e in one_by_one(emissions)}
         self._sinks.deliver(emissions)
 
     def progress(self) -> Mapping[str, bytes]:

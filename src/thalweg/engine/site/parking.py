@@ -80,8 +80,8 @@ def park_culprits(engine: SharedEngine, book: Book) -> dict[str, str]:
     def fails(names: Sequence[str]) -> bool:
         try:
             if cut is None:
-                chosen = [engine.queries[n] for n in names]
-                make_plan(chosen, engine.streams, engine._stems())
+                runs = engine.runs
+                make_plan([runs[n] for n in names], engine.streams, engine._stems())
             else:
                 engine.rehearse(cut, names)
         except Exception as error:
@@ -93,26 +93,32 @@ def park_culprits(engine: SharedEngine, book: Book) -> dict[str, str]:
         return False
 
     with engine._lock:
-        asked = engine.queries if cut is None else cut.queries
-        found = culprits([n for n in asked if n in engine.queries], fails)
+        runs = engine.runs
+        found = culprits([n for n in (runs if cut is None else cut.queries) if n in runs], fails)
         if not found:
             return {}
-        rest = {n: q for n, q in engine.queries.items() if n not in found}
+        # A group stands and falls with its members: none of them can be computed by itself here.
+        parked = {
+            member: errors[name]
+            for name in found
+            for member in ([m.name for m in engine.members_of(name)] or [name])
+            if member in engine.queries
+        }
         with engine.store.transaction():
-            for name in found:
-                book.park(name, number, errors[name])
+            for member, error in parked.items():
+                book.park(member, number, error)
             if cut is not None:
+                rest = {n: q for n, q in runs.items() if n not in found}
                 record = msgspec.msgpack.encode(_without(cut, found, rest))
                 engine.store.write_tick(number, record)
-        engine.queries = rest
-        engine._plan = None
-    for name in found:
-        log.error("query %s is parked: %s", name, errors[name])
-    return {name: errors[name] for name in found}
+            engine.set_aside(parked, [n for n in found if n in engine.generations])
+    for member, error in parked.items():
+        log.error("query %s is parked: %s", member, error)
+    return parked
 
 
 def _without(cut: Cut, parked: list[str], rest: dict[str, Registered]) -> Cut:
-    """The same tick for the queries that are left: flows that nobody follows any more end."""
+    """The same tick for the runs that are left: flows that nobody follows any more end."""
     left = [n for n in cut.queries if n not in parked]
     flows = {rest[n].flow for n in left if n in rest}
     return msgspec.structs.replace(

@@ -6,13 +6,11 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from thalweg.engine.changelog import Change
-from thalweg.engine.shared.frames import TS, names
-from thalweg.engine.shared.kernels.output import OP
-from thalweg.engine.shared.results import Emission, Results
-from thalweg.engine.shared.segments import Segment
+from thalweg.engine.shared.archive import Archive
+from thalweg.engine.shared.frames import OP, TS, names
+from thalweg.engine.shared.results import Emission
 from thalweg.engine.shared.store import Store
 from thalweg.engine.site.errors import Forgotten
 from thalweg.engine.site.positions import Position
@@ -47,8 +45,8 @@ class Page:
 class Reading:
     """Readers see committed ticks only, and never wait for a tick that runs."""
 
-    def __init__(self, store: Store, folder: Path, retained_ticks: int) -> None:
-        self._store, self._folder, self._retained = store, folder, retained_ticks
+    def __init__(self, store: Store, archive: Archive, retained_ticks: int) -> None:
+        self._store, self._archive, self._retained = store, archive, retained_ticks
         self._changed = threading.Condition()
         self._changes = 0
 
@@ -71,26 +69,16 @@ class Reading:
         self, query: str, columns: tuple[str, ...], after: Position, upto: int | None = None
     ) -> Iterator[Page]:
         """What the query has said behind a position (up to and with a tick), a page per tick."""
-        by_tick: dict[int, list[Segment]] = {}
-        for number, segment in self._store.results(query, after.tick - 1):
-            if upto is None or number <= upto:
-                by_tick.setdefault(number, []).append(segment)
-        for number, segments in sorted(by_tick.items()):
+        for number, said in self._archive.pages(query, after.tick - 1, upto):
             first = after.row + 1 if number == after.tick else 0
-            try:
-                # A reader of its own: the engine's forgets files while others may be reading.
-                rows = Results(self._folder).rows(segments).slice(first)
-            except FileNotFoundError:
-                continue  # beyond what is retained since we looked; `check` tells
+            rows = said.slice(first)
             if rows.height:
                 yield Page(Emission(query, number, columns, rows), first)
 
     def tail(self, query: str, columns: tuple[str, ...], rows: int) -> list[Page]:
         """The pages that hold the query's last rows, so many of them or a few more."""
         found: list[Page] = []
-        sql = "SELECT DISTINCT tick FROM results WHERE query = ? ORDER BY tick DESC LIMIT ?"
-        ticks = self._store.all(sql, query, rows)
-        for (tick,) in ticks:
+        for tick in reversed(self._archive.ticks(query, 0)):
             found = [*self.pages(query, columns, Position(tick - 1), tick), *found]
             if sum(p.emission.rows.height for p in found) >= rows:
                 break

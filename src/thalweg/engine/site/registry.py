@@ -67,7 +67,7 @@ class Registry:
             halted = [d for d in dropped if isinstance(d, StreamDef) and d.name in self._feeds]
             for stream in halted:
                 self._feeds.remove(stream.name)
-            before = dict(self._engine.streams), dict(self._engine.queries)
+            before = self._engine.state()
             try:
                 with self._engine.store.transaction():
                     self._write(script, text, folder)
@@ -76,7 +76,7 @@ class Registry:
                     self._register(created)
             except BaseException:
                 # The transaction took back what was written; take back what was done.
-                self._engine.streams, self._engine.queries = before
+                self._engine.restore(before)
                 reread_segments(self._engine)
                 self._begin_feeds(halted)
                 raise

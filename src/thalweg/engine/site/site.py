@@ -84,7 +84,7 @@ class Site:
             interval_s=self.settings.tick_interval_s,
             committed=self._ticked,
         )
-        self.reading = Reading(self.engine.store, self.engine.folder, self.engine.retained_ticks)
+        self.reading = Reading(self.engine.store, self.engine.archive, self.engine.retained_ticks)
         self.survey = Survey(self)
         self._measured = SiteMetrics(self)
         self.registry = Registry(
@@ -242,6 +242,7 @@ class Site:
         found = self.query(query)
         with self.turns.between_ticks():
             self.outlet.attach(found.name, name, sink)
+            self.engine.resubscribe()
 
     def detach(self, query: str, name: str) -> None:
         """Close a sink, for good."""
@@ -249,6 +250,7 @@ class Site:
         with self.turns.between_ticks(), self.engine.store.transaction():
             self.book.remove_sink(found.name, name)
             self.outlet.detach(found.name, name)
+            self.engine.resubscribe()
 
     def write_to(self, query: str, target: str, folder: Path | None = None) -> str:
         """Write what the query says from the next tick on to `jsonl:FILE`, `parquet:FOLDER` or
@@ -262,6 +264,7 @@ class Site:
             name = next(n for i in itertools.count(1) if (n := f"sink-{i}") not in taken)
             self.outlet.attach(found.name, name, sink)
             self.book.add_sink(found.name, name, target, str(base))
+            self.engine.resubscribe()
         return name
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:

@@ -58,7 +58,7 @@ class Survey:
 
     def state(self, query: QueryDef) -> str:
         """waiting, running, finished or parked"""
-        running = self.site.engine.queries.get(query.name)
+        running = self.site.engine.run_of(query.name)
         if running is None:
             return "parked"
         sql = "SELECT frontier FROM frontiers WHERE flow = ?"
@@ -73,7 +73,8 @@ class Survey:
         sinks: list[SinkStatus],
     ) -> QueryStatus:
         running = self.site.engine.queries.get(query.name)
-        frontier = frontiers.get(running.flow) if running is not None else None
+        run = self.site.engine.run_of(query.name)
+        frontier = frontiers.get(run.flow) if run is not None else None
         streams = base_streams(query.plan)
         return QueryStatus(
             name=query.name,
@@ -81,7 +82,7 @@ class Survey:
             kind=query.plan.kind.value if isinstance(query.plan, ToStream) else "relation",
             columns=[(f.name, str(f.type)) for f in query.plan.schema],
             streams=[s.name for s in streams],
-            flow=running.flow if running is not None else None,
+            flow=run.flow if run is not None else None,
             rows=self.site.outlet.rows_of(query.name),
             cost_s=self._cost_s.get(query.name, 0.0),
             started=running.started if running is not None else None,

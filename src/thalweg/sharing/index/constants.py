@@ -88,8 +88,8 @@ class Constants:
         equal = _combinable([c for c in columns if c.manner is Manner.EQUAL])
         if len(equal) > 1:
             keys, places = np.unique(_combined(equal, [c.low for c in equal]), return_inverse=True)
-            index = Points.of(places, places, len(keys))
-            return cls(len(ranges), equal, index, keys, _others(columns, equal))
+            by_key = Points.of(places, places, len(keys))
+            return cls(len(ranges), equal, by_key, keys, _others(columns, equal))
         if not columns:
             return cls(len(ranges), (), None, None, ())
         best = equal[0] if equal else min(columns, key=lambda c: c.selectivity)

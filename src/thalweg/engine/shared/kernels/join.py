@@ -197,12 +197,9 @@ def _probe(
         hashes = np.zeros(len(rows), dtype=np.uint64)  # no key: everything meets everything
     order = np.argsort(hashes)
     hashes = hashes[order]
-    columns = (
-        sorted(columns_of(target.predicate) | set(wanted))
-        if (isinstance(target, ph.Source))
-        else wanted
-    )
-    picked = [name(c) for c in columns]
+    is_source = isinstance(target, ph.Source)
+    columns = sorted(columns_of(target.predicate) | set(wanted)) if is_source else wanted
+    picked = [target.stored_name(c) if is_source else name(c) for c in columns]
     lefts, rights, starts, ends, weights = [], [], [], [], []
     for mapped in _segments(task, flow, op, step, int(rows.start.min()), before):
         for probing, stored in tables.matches(mapped.hashes, hashes):
@@ -227,6 +224,7 @@ def _probe(
     if not lefts:
         return _Rows(rows.data.clear(), *(np.empty(0, dtype=np.int64) for _ in range(3)))
     right = rights[0] if len(rights) == 1 else pl.concat(rights)
+    right.columns = [name(c) for c in columns]
     bound = rows.data[np.concatenate(lefts)]
     result = _Rows(bound, np.concatenate(starts), np.concatenate(ends), np.concatenate(weights))
     return _checked(op, step, result, right, columns, wanted)

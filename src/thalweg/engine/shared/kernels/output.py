@@ -6,13 +6,11 @@ import numpy as np
 import polars as pl
 
 from thalweg.engine.shared import physical as ph
-from thalweg.engine.shared.frames import TS, T, W, names, net
+from thalweg.engine.shared.frames import OP, TS, T, W, names, net
 from thalweg.engine.shared.kernels.endings import events
 from thalweg.engine.shared.kernels.streams import half, snapshots
 from thalweg.engine.shared.task import Flow, Task
 from thalweg.plan.nodes import StreamKind
-
-OP = "_op"  # +1 and -1; minus comes first within an instant
 
 
 def output(task: Task, flow: Flow, query: str, op: ph.Output) -> pl.DataFrame:

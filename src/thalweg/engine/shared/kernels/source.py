@@ -20,6 +20,7 @@ from thalweg.engine.shared.frames import (
     W,
     concat,
     data_schema,
+    name,
     names,
 )
 from thalweg.engine.shared.task import Flow, Task
@@ -93,7 +94,10 @@ def intervals(window: TimeWindow, stamps: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _passing(frame: pl.DataFrame, op: ph.Source) -> pl.DataFrame:
-    return frame if op.predicate == TRUE else frame.filter(is_true(op.predicate))
+    passing = frame if op.predicate == TRUE else frame.filter(is_true(op.predicate))
+    if op.stamped:
+        return passing.with_columns(pl.col(TS).alias(name(len(op.types) - 1)))
+    return passing
 
 
 def _tuples(task: Task, flow: Flow, stream: str, low: int, high: int) -> pl.DataFrame:

@@ -1,0 +1,223 @@
+"""Families: members of a group that differ in constants and windows only, run as data.
+
+A member's result is its profile over the representative's interval rows: filter, recompute the
+interval's end for its own windows, project, net. Here that is done for all members of a family at
+once, at the cost of the matches. Reading back one member's results is the same with a family of
+one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.expressions import is_true, to_polars
+from thalweg.engine.shared.frames import FOREVER, OP, TS, T, W, dtype, name, names
+from thalweg.engine.shared.kernels.linear import outputs
+from thalweg.plan.expr import Expr
+from thalweg.plan.nodes import StreamKind
+from thalweg.sharing.index.constants import Constants
+
+MEMBER = "_m"  # the place of a member in its family
+ENDLESS = -1  # the length of an unbounded window
+
+Lengths = tuple[int, ...]  # of a member's windows, leaf by leaf
+
+
+@dataclass(frozen=True)
+class Family:
+    """Its exprs are over the group's columns: attributes, then the leaves' timestamps."""
+
+    kind: StreamKind | None
+    outputs: tuple[Expr, ...]
+    members: tuple[str, ...]
+    lengths: np.ndarray  # leaves x members
+    started: np.ndarray  # the instant from which each member's result counts
+    horizons: np.ndarray | None  # leaves x members: older tuples do not count; None: all do
+    constants: Constants
+    residuals: tuple[Expr, ...]  # parameter i is the column behind the group's own
+    parameters: pl.DataFrame  # a row for each member
+
+
+def is_divided_well(op: ph.Group, family: Family) -> bool:
+    """Whether equal rows of a member are always in one task."""
+    assert op.input.keys is not None
+    return all(k in family.outputs for k in op.input.keys)
+
+
+def ends_of(stamps: Sequence[np.ndarray], lengths: Sequence[int | np.ndarray]) -> np.ndarray:
+    """When rows end: with the first of their tuples that leaves its window."""
+    end = np.full(len(stamps[0]), FOREVER)
+    for stamp, length in zip(stamps, lengths, strict=True):
+        if isinstance(length, np.ndarray):
+            end = np.minimum(end, np.where(length == ENDLESS, FOREVER, stamp + length + 1))
+        elif length != ENDLESS:
+            end = np.minimum(end, stamp + (length + 1))
+    return end
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The representative's rows of a tick, as a family looks at them."""
+
+    frame: pl.DataFrame  # those that start, then those that may end
+    starting: int
+    projected: pl.DataFrame
+    repeated: np.ndarray  # whether a row's projection stands there more than once
+
+    @classmethod
+    def of(cls, family: Family, started: pl.DataFrame, ended: pl.DataFrame) -> _Rows:
+        projection = outputs(family.outputs)
+        columns = names(len(family.outputs))
+        # In canonical order, so that what is found row by row is in that order, too.
+        shown = started.select(T, *projection)
+        order = shown.with_row_index("_row").sort(T, *columns, nulls_last=False)["_row"]
+        started, shown = started[order], shown[order].drop(T)
+        if ended.height:
+            ended = ended.select(started.columns)
+            gone = ended.select(T, *projection).drop(T)
+            if family.kind is StreamKind.ISTREAM:
+                # An end only matters where it cancels the start of an equal row.
+                met = gone.with_row_index("_row").join(
+                    shown, on=columns, how="semi", nulls_equal=True
+                )["_row"]
+                ended, gone = ended[met], gone[met]
+            projected, frame = pl.concat([shown, gone]), pl.concat([started, ended])
+        else:
+            projected, frame = shown, started
+        repeated = projected.is_duplicated().to_numpy()
+        return cls(frame, started.height, projected, repeated)
+
+
+@dataclass(frozen=True)
+class _Events:
+    """What happens to members' results: (row, member, instant, weight)."""
+
+    row: np.ndarray
+    member: np.ndarray
+    instant: np.ndarray
+    weight: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def where(self, kept: np.ndarray) -> _Events:
+        return _Events(self.row[kept], self.member[kept], self.instant[kept], self.weight[kept])
+
+    @staticmethod
+    def joined(parts: Sequence[_Events]) -> _Events:
+        fields = ("row", "member", "instant", "weight")
+        return _Events(*(np.concatenate([getattr(p, f) for p in parts]) for f in fields))
+
+
+def changes(
+    family: Family, started: pl.DataFrame, ended: pl.DataFrame, low: int, high: int
+) -> pl.DataFrame:
+    """`_m`, `_ts`, `_op`, `c…`: what each member says at the instants [low, high), member by
+    member, each in canonical order."""
+    rows = _Rows.of(family, started, ended)
+    found = list(_events(family, rows, low, high))
+    if not found:
+        return _empty(family)
+    events = _Events.joined(found)
+    again = rows.repeated[events.row]
+    if again.any():
+        netted = _netted(family, rows, events.where(again))
+        events = _Events.joined([events.where(~again), netted])
+    if family.kind is not None:
+        sign = 1 if family.kind is StreamKind.ISTREAM else -1
+        events = events.where(events.weight == sign)
+        events = replace(events, weight=np.abs(events.weight))  # a stream's tuples are all +
+    return _ordered(family, rows, events)
+
+
+def _events(family: Family, rows: _Rows, low: int, high: int) -> Iterator[_Events]:
+    frame = rows.frame
+    width = frame.width - 1  # without the start
+    stamps = [frame[name(c)].to_numpy() for c in range(width - len(family.lengths), width)]
+    begins = frame[T].to_numpy()
+    values = {
+        e: frame.select(to_polars(e).alias("_")).to_series() for e in family.constants.expressions
+    }
+    for row, member in family.constants.match(values, frame.height):
+        end = ends_of([s[row] for s in stamps], [of[member] for of in family.lengths])
+        since = family.started[member]
+        live = (begins[row] < end) & (since < end)
+        for place, stamp in enumerate(stamps if family.horizons is not None else ()):
+            live &= stamp[row] >= family.horizons[place][member]  # type: ignore[index]
+        if not live.all():
+            row, member, end, since = row[live], member[live], end[live], since[live]
+        if family.residuals:
+            passing = _passing(family, frame, row, member)
+            row, member, end, since = row[passing], member[passing], end[passing], since[passing]
+        fresh = row < rows.starting
+        over = (end < high) & (fresh | (end >= low))
+        if family.kind is StreamKind.ISTREAM:
+            over &= rows.repeated[row]
+        elif family.kind is StreamKind.DSTREAM:
+            fresh &= rows.repeated[row]
+        at = np.maximum(begins[row], since)
+        yield _Events(row[fresh], member[fresh], at[fresh], np.ones(int(fresh.sum()), np.int64))
+        if over.any():
+            minus = np.full(int(over.sum()), -1, np.int64)
+            yield _Events(row[over], member[over], end[over], minus)
+
+
+def _passing(
+    family: Family, frame: pl.DataFrame, row: np.ndarray, member: np.ndarray
+) -> np.ndarray:
+    """Which pairs fulfil all that no index can look up."""
+    pairs = frame[row].hstack(family.parameters[member])
+    holds = [is_true(c).fill_null(False).alias(f"_{i}") for i, c in enumerate(family.residuals)]
+    return pairs.select(pl.all_horizontal(holds).alias("_")).to_series().to_numpy()
+
+
+def _netted(family: Family, rows: _Rows, events: _Events) -> _Events:
+    """Equal rows of one member at one instant add up."""
+    columns = names(len(family.outputs))
+    first = (
+        rows.projected.with_row_index("_row")
+        .select(pl.col("_row").first().over(columns))
+        .to_series()
+        .to_numpy()
+    )
+    keyed = pl.DataFrame(
+        {"r": first[events.row], "m": events.member, "t": events.instant, W: events.weight}
+    )
+    summed = keyed.group_by("r", "m", "t", maintain_order=True).agg(pl.col(W).sum())
+    summed = summed.filter(pl.col(W) != 0)
+    weight = summed[W].to_numpy()
+    times = np.abs(weight)
+    return _Events(
+        np.repeat(summed["r"].to_numpy().astype(np.int64), times),
+        np.repeat(summed["m"].to_numpy(), times),
+        np.repeat(summed["t"].to_numpy(), times),
+        np.repeat(np.sign(weight), times),
+    )
+
+
+def _ordered(family: Family, rows: _Rows, events: _Events) -> pl.DataFrame:
+    columns = names(len(family.outputs))
+    order = rows.projected.with_row_index("_row").sort(*columns, nulls_last=False)["_row"]
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order.to_numpy()] = np.arange(len(order))
+    keys = pl.DataFrame(
+        {
+            MEMBER: events.member.astype(np.uint32),
+            TS: events.instant,
+            OP: events.weight.astype(np.int8),
+            "_rank": rank[events.row],
+        }
+    )
+    sorted_ = keys.select(pl.arg_sort_by(MEMBER, TS, OP, "_rank")).to_series().to_numpy()
+    return keys[sorted_].drop("_rank").hstack(rows.projected[events.row[sorted_]])
+
+
+def _empty(family: Family) -> pl.DataFrame:
+    own = {MEMBER: pl.UInt32, TS: pl.Int64, OP: pl.Int8}
+    of = {name(i): dtype(e.type) for i, e in enumerate(family.outputs)}
+    return pl.DataFrame(schema={**own, **of})

@@ -1,0 +1,64 @@
+"""A group's representative: rows that start in this tick, and rows that end for some member.
+
+What is kept are interval rows, not netted, with the timestamp of every tuple that made them. When
+a row ends depends on a member's windows: of the rows that started before this tick, those are
+given that end now by the windows of at least one member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import polars as pl
+
+from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared import tables
+from thalweg.engine.shared.expressions import to_polars
+from thalweg.engine.shared.families import Lengths, ends_of
+from thalweg.engine.shared.frames import E, H, T, concat, hash_of, names
+from thalweg.engine.shared.segments import Mapped
+from thalweg.engine.shared.task import Flow, Task
+
+
+def group(
+    task: Task, flow: Flow, op: ph.Group, windows: Iterable[Lengths]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """(started, ended), each `c…`, `_t`; `windows` are the members' different ones."""
+    _, high = task.range_of(flow)
+    delta = task.evaluate(flow, op.input)
+    started = delta.select(*names(len(op.types)), T)
+    if not op.keeps_ends:
+        return started, started.clear()
+    table = task.state_table(flow, op, "live")
+    windows = list(windows)
+    ended = [_ending(task, flow, op, mapped, windows) for mapped in task.stored(table)]
+    _remember(task, op, table, delta, high)
+    return started, concat(ended, started)
+
+
+def _ending(
+    task: Task, flow: Flow, op: ph.Group, mapped: Mapped, windows: list[Lengths]
+) -> pl.DataFrame:
+    low, high = task.range_of(flow)
+    width = len(op.types)
+    stamps = [mapped.array(c) for c in names(width)[width - op.leaves :]]
+    start = mapped.array(T)
+    due = np.zeros(len(start), dtype=bool)
+    for lengths in windows:
+        end = ends_of(stamps, lengths)
+        due |= (end >= low) & (end < high) & (start < end)
+    if not task.is_alone:
+        due &= (mapped.hashes >= task.low) & (mapped.hashes <= task.high)
+    return mapped.frame[np.flatnonzero(due)].select(*names(width), T)
+
+
+def _remember(task: Task, op: ph.Group, table: str, delta: pl.DataFrame, high: int) -> None:
+    """Rows that reach beyond this tick by the representative's windows, the loosest of all."""
+    later = delta.filter(pl.col(E) >= high)
+    if not later.height:
+        return
+    assert op.input.keys is not None
+    owner = hash_of([to_polars(k) for k in op.input.keys]).alias(H)
+    keyed = later.select(*names(len(op.types)), T, E, owner)
+    tables.append(task, table, keyed, lambda f: f.filter(pl.col(E) >= high), by=E, low=T, high=E)

@@ -1,0 +1,176 @@
+"""Who is answered together: which queries form groups, and when members move.
+
+Before a tick, and never within one:
+
+1. Queries that have not run yet, of one signature and with one beginning, begin as one group.
+2. Parts of one signature (groups, and queries that run alone) that have come to the same instant
+   become one, if one of the groups can answer all: its generation takes the others' members.
+3. If none can, a new generation is started that could. It runs from the SteMs' contents up to the
+   present and answers nobody; then rule 2 moves everybody there.
+
+A member's result does not show where it lives: up to the instant of the move the old part has said
+everything, and from there on the new one does, whose rows that are still open are the same.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from thalweg.engine.shared.groups import Generation, compile_group, core_of, knows_enough
+from thalweg.engine.shared.members import window_classes
+from thalweg.engine.shared.planning import Registered
+from thalweg.engine.shared.task import BEGINNING
+from thalweg.sharing.core import Signature
+from thalweg.sharing.representative import representative
+
+if TYPE_CHECKING:
+    from thalweg.engine.shared.engine import SharedEngine
+
+MOST_WINDOWS = 64  # different windows in one group: each is looked at in every tick
+GROUP = "group/"
+
+
+def is_sharable(query: Registered) -> bool:
+    return query.normal is not None and not query.normal.above
+
+
+class Regrouping:
+    """One round over an engine; `settled` says whether a later round could do more."""
+
+    def __init__(self, engine: SharedEngine) -> None:
+        self.engine = engine
+        self.settled = True
+        self._tick = engine.store.tick()[0]
+        self._frontiers = dict(engine.store.all("SELECT flow, frontier FROM frontiers"))
+
+    def run(self) -> None:
+        parts: dict[Signature, list[Registered]] = {}
+        for query in self.engine.queries.values():
+            if query.name not in self.engine.homes and is_sharable(query):
+                parts.setdefault(core_of(query).signature, []).append(query)
+        with self.engine.store.transaction():
+            for alone in parts.values():
+                self._begin_together([q for q in alone if not self._has_run(q)])
+            groups: dict[Signature, list[Generation]] = {}
+            for generation in self.engine.generations.values():
+                groups.setdefault(generation.representative.signature, []).append(generation)
+            for signature in {**parts, **groups}:
+                left = [q for q in parts.get(signature, []) if q.name not in self.engine.homes]
+                self._merge(groups.get(signature, []), left)
+
+    def _has_run(self, run: Registered) -> bool:
+        return self._reached(run) > BEGINNING
+
+    def _reached(self, run: Registered) -> int:
+        return self._frontiers.get(run.flow, BEGINNING)
+
+    # --- rule 1
+
+    def _begin_together(self, fresh: list[Registered]) -> None:
+        by_flow: dict[str, list[Registered]] = {}
+        for query in fresh:
+            by_flow.setdefault(query.flow, []).append(query)
+        for queries in by_flow.values():
+            if len(queries) > 1 and len(window_classes(queries)) <= MOST_WINDOWS:
+                self.settled = False
+                first = queries[0]
+                self._move(queries, self._generation(queries, first))
+
+    # --- rules 2 and 3
+
+    def _merge(self, groups: list[Generation], alone: list[Registered]) -> None:
+        if len(groups) + len(alone) < 2:
+            return
+        now = max(self._reached(q) for q in (*(g.run for g in groups), *alone))
+        ready = [g for g in groups if self._reached(g.run) == now]
+        single = [q for q in alone if self._reached(q) == now]
+        if now == BEGINNING or len(ready) + len(single) < len(groups) + len(alone):
+            self.settled = False  # somebody is still on the way to the present
+        if now == BEGINNING or len(ready) + len(single) < 2:
+            return
+        living = {g.name: self.engine.members_of(g.name) for g in ready}
+        left = self._gather(ready, single, living, now)
+        is_coming = any(not self.engine.members_of(g.name) for g in groups if g not in ready)
+        if is_coming or not left:
+            return
+        stay = {m.name for m in left}
+        others = [m for of in living.values() for m in of if m.name not in stay]
+        horizons = self._complete(left[0].streams)
+        together = [m for m in (*left, *others) if knows_enough(horizons, m, now)]
+        if (
+            len(together) > 1
+            and any(m.name in stay for m in together)
+            and len(window_classes(together)) <= MOST_WINDOWS
+        ):
+            self.settled = False
+            self._generation(together, None)
+
+    def _gather(
+        self,
+        ready: list[Generation],
+        alone: list[Registered],
+        living: dict[str, list[Registered]],
+        now: int,
+    ) -> list[Registered]:
+        """Move whom the ablest generation can take; gives those whom it cannot."""
+        if not ready:
+            return alone
+
+        def strangers(home: Generation) -> list[Registered]:
+            return [*alone, *(m for name, of in living.items() if name != home.name for m in of)]
+
+        takes = {g.name: [m for m in strangers(g) if g.covers(m, now)] for g in ready}
+        home = max(ready, key=lambda g: len(takes[g.name]) + len(living[g.name]))
+        self._move(takes[home.name], home)
+        moved = {m.name for m in takes[home.name]}
+        for other in ready:
+            if other is not home and all(m.name in moved for m in living[other.name]):
+                self._end(other)
+        return [m for m in strangers(home) if m.name not in moved]
+
+    def _end(self, generation: Generation) -> None:
+        self.engine.store.end_generation(generation.name, self._tick)
+        del self.engine.generations[generation.name]
+        self.engine.forget_plan()
+
+    def _generation(self, members: list[Registered], beside: Registered | None) -> Generation:
+        """A new one, which begins like a query that is new itself, or from what the SteMs hold."""
+        engine = self.engine
+        rep = representative(core_of(m) for m in members)
+        streams = members[0].streams
+        if beside is not None:
+            epoch, started, horizons = beside.epoch, beside.started, beside.horizons
+        else:
+            epoch, started = self._tick + 1, None
+            horizons = tuple(self._complete(streams).items())
+        number = engine.store.next_number("generations")
+        run = Registered(
+            f"{GROUP}{number}",
+            (),
+            streams,
+            epoch,
+            started,
+            horizons,
+            group=compile_group(rep, (core_of(m) for m in members)),
+        )
+        generation = Generation(rep, run)
+        engine.store.write_generation(generation.name, pickle.dumps(generation))
+        engine.generations[generation.name] = generation
+        engine.forget_plan()
+        return generation
+
+    def _complete(self, streams: Iterable[str]) -> dict[str, int]:
+        """From where the SteMs are complete."""
+        found = ((s, self.engine.store.complete_from(s)) for s in streams)
+        return {s: h for s, h in found if h > BEGINNING}
+
+    def _move(self, members: Iterable[Registered], home: Generation) -> None:
+        moved = list(members)
+        self.engine.store.write_homes((m.name, self._tick + 1, home.name) for m in moved)
+        for member in moved:
+            self.engine.homes[member.name] = home.name
+            self.engine.queries[member.name] = replace(member, plan=None)
+        self.engine.forget_plan()

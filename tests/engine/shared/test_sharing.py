@@ -1,0 +1,146 @@
+"""Sharing never shows: queries that come and go at any tick say what the reference says."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.conformance.runner import compare
+from tests.engine.shared.adapter import Collect, changes, push
+from tests.engine.shared.sharing_workloads import SharedWorkload, shared_workloads
+
+from thalweg.engine import reference
+from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.executors import InProcess
+
+SEEN: Counter[str] = Counter()
+
+
+class Listening(Collect):
+    """Wants some of the queries only."""
+
+    def __init__(self, pushed: set[str]) -> None:
+        super().__init__()
+        self.pushed = pushed
+
+    def wants(self, query: str) -> bool:
+        return query in self.pushed
+
+
+def run(workload: SharedWorkload, tuples_per_tick: int, tasks: int, *, sharing: bool) -> None:
+    script = workload.script()
+    pushed = {
+        q.name for q, is_pushed in zip(script.queries, workload.pushed, strict=True) if is_pushed
+    }
+    outlet = Listening(pushed)
+    with tempfile.TemporaryDirectory() as folder:
+        engine = SharedEngine(
+            Path(folder),
+            InProcess(tasks),
+            outlet=outlet,
+            durable=False,
+            rows_for_more_tasks=0,
+            sharing=sharing,
+        )
+        streams = {s.name: s for s in script.catalog.streams()}
+        for stream in streams.values():
+            engine.add_stream(stream)
+        waiting = {name: iter(arrivals) for name, arrivals in workload.inputs.items()}
+        tick = 0
+        standing = list(zip(script.queries, workload.life, strict=True))
+        while waiting or tick <= max(born for born, _ in workload.life):
+            for query, (_, dies) in standing:
+                if dies == tick and query.name in engine.queries:
+                    check(engine, outlet, query, workload, upto=frontier(engine, query.name))
+                    engine.drop_query(query.name)
+            engine.add_queries(q for q, (born, _) in standing if born == tick)
+            for name in list(waiting):
+                chunk = list(islice(waiting[name], tuples_per_tick))
+                push(engine, streams[name], chunk)
+                if not chunk:
+                    engine.finish(name)
+                    del waiting[name]
+            engine.run_to_end()
+            count(engine)
+            tick += 1
+        for query, _ in standing:
+            if query.name in engine.queries:
+                check(engine, outlet, query, workload)
+        engine.close()
+
+
+def frontier(engine: SharedEngine, query: str) -> int:
+    flow = engine.run_of(query)
+    assert flow is not None
+    rows = engine.store.all("SELECT frontier FROM frontiers WHERE flow = ?", flow.flow)
+    return rows[0][0] if rows else -(1 << 62)
+
+
+def check(engine, outlet, query, workload, upto=None):  # type: ignore[no-untyped-def]
+    begun = engine.queries[query.name]
+    expected = reference.evaluate(
+        query.plan, workload.inputs, start=begun.started, horizons=dict(begun.horizons)
+    )
+    if upto is not None:
+        expected = [c for c in expected if c.ts < upto]
+    read = [c for e in engine.emissions_after(query.name) for c in changes(e.rows)]
+    report = compare(query, expected, read)
+    assert not report, f"read back: {begun}\n{report}"
+    if outlet.wants(query.name):
+        report = compare(query, expected, outlet.results.get(query.name, []))
+        assert not report, f"pushed: {begun}\n{report}"
+
+
+def count(engine: SharedEngine) -> None:
+    """What the drawn sets really did."""
+    SEEN["generations"] += len(engine.generations)
+    SEEN["members"] += len(engine.homes)
+    for families in engine.pushed.values():
+        for family in families:
+            for column in (*family.constants.looked_up, *family.constants.checked):
+                SEEN[column.manner.value] += 1
+            SEEN["residual"] += len(family.residuals)
+            SEEN["nothing to look up"] += family.constants.index is None
+            SEEN["of several windows"] += len({tuple(w) for w in family.lengths.T}) > 1
+
+
+SETTINGS = settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+@SETTINGS
+@given(shared_workloads(), st.integers(1, 3), st.integers(1, 2))
+def test_members_of_groups_say_what_they_would_say_alone(
+    workload: SharedWorkload, tuples_per_tick: int, tasks: int
+) -> None:
+    run(workload, tuples_per_tick, tasks, sharing=True)
+
+
+def test_the_drawn_sets_hit_every_kind_of_index() -> None:
+    SEEN.clear()
+
+    @settings(SETTINGS, max_examples=25, database=None, derandomize=True)
+    @given(shared_workloads(), st.integers(1, 3))
+    def draw(workload: SharedWorkload, tuples_per_tick: int) -> None:
+        run(workload, tuples_per_tick, 1, sharing=True)
+
+    draw()
+    wanted = {
+        "generations",
+        "members",
+        "equality",
+        "at least",
+        "at most",
+        "between",
+        "residual",
+        "nothing to look up",
+        "of several windows",
+    }
+    assert not {w for w in wanted if not SEEN[w]}, SEEN
