@@ -110,9 +110,11 @@ class Storm:
     # --- machines ---
 
     def _crash(self) -> None:
-        host = self._victim(lambda h: self._scenario.can_spare(self._world, h))
-        if host is not None:
-            self._crash_host(host)
+        """Of one machine; or of a few at once, as when a rack loses its power."""
+        for _ in range(self._generator.choice((1, 1, 2, 3))):
+            host = self._victim(lambda h: self._scenario.can_spare(self._world, h))
+            if host is not None:
+                self._crash_host(host)
 
     def _crash_soon(self, host: Host) -> None:
         """A start is the most delicate time: half of the newcomers don't live long."""
