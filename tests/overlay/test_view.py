@@ -69,3 +69,20 @@ def test_a_full_view_ignores_strangers_that_are_down(view):
     for address in "abcd":
         view.take(Word(address, 0, ALIVE))
     assert not view.take(Word("e", 0, DOWN))
+
+
+def test_up_to_half_of_a_full_view_stays_with_members_that_are_down(view):
+    for address, status in (("a", DOWN), ("b", DOWN), ("c", ALIVE), ("d", ALIVE)):
+        view.take(Word(address, 0, status))
+    for number in range(200):
+        view.take(Word(f"n{number}", 0, ALIVE))
+    assert list(view.words)[:2] == ["a", "b"]
+    assert {"c", "d"}.isdisjoint(view.words)
+
+
+def test_more_than_half_are_not_kept_for_the_down(view):
+    for address in "abcd":
+        view.take(Word(address, 0, DOWN))
+    for number in range(200):
+        view.take(Word(f"n{number}", 0, ALIVE))
+    assert len(view.up()) == 2

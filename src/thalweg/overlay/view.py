@@ -88,13 +88,20 @@ class View:
     def _make_room(self, word: Word) -> bool:
         """Those who left go first; otherwise chance decides, so that a view is a fair sample."""
         if self._left:
-            candidates = [w.address for w in self.words.values() if w.status == LEFT]
+            candidates = self._with_status(LEFT, LEFT)
             self._left -= 1
         elif word.status <= SUSPECT and self._generator.chance(REPLACED):
-            candidates = list(self.words)
+            # Half of the room is safe for members that are down: they may be the other half of a
+            # partition, and nobody else might remember them.
+            down = self._with_status(DOWN, DOWN)
+            crowded = len(down) > self._capacity // 2
+            candidates = down if crowded else self._with_status(ALIVE, SUSPECT)
         else:
             return False
         victim = self._generator.choice(candidates)
         del self.words[victim]
         self._tellings.pop(victim, None)
         return True
+
+    def _with_status(self, lowest: int, highest: int) -> list[Address]:
+        return [w.address for w in self.words.values() if lowest <= w.status <= highest]

@@ -8,6 +8,7 @@ from thalweg.overlay.chord.messages import Create, Found, Lookup, NotFound
 from thalweg.overlay.chord.protocol import Chord, Settings
 from thalweg.overlay.generator import Generator
 from thalweg.overlay.membership import Join, Membership
+from thalweg.overlay.membership import Settings as MembershipSettings
 from thalweg.overlay.protocol import Address
 from thalweg.overlay.ring import distance
 from thalweg.overlay.routing import IDS, id_of
@@ -49,7 +50,9 @@ class ChordScenario(Scenario):
         return tuple(f for f in FAULTS if f not in PARTING) if seed % 2 else FAULTS
 
     def build(self, address: Address) -> Stack:
-        membership = Membership()
+        # A quarter of the networks outgrows what a node remembers, as large ones do.
+        few = self.options.seed % 4 == 2
+        membership = Membership(MembershipSettings(capacity=6) if few else None)
         return Stack([membership, Chord(membership, SETTINGS)])
 
     def admit(self, world: World, address: Address) -> None:
