@@ -310,6 +310,8 @@ class Membership:
                 effects += self._object_to(word)
                 continue
             known = self.view.words.get(address)
+            if known == word:
+                continue  # most of what one hears is old
             was_up = known is not None and known.status <= SUSPECT
             if word.status == DOWN and known is not None and known.status == ALIVE:
                 # Hearsay of one who was cut off: the accused gets its chance to object first.

@@ -77,6 +77,8 @@ class View:
 
     def news(self) -> list[Word]:
         """The words told least often; each is told a few times log n, then it is old."""
+        if not self._tellings:
+            return []
         enough = 3 * max(1, len(self.words).bit_length())
         chosen = sorted(self._tellings, key=self._tellings.__getitem__)[:WORDS_AT_ONCE]
         for address in chosen:
