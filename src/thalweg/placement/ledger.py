@@ -20,6 +20,11 @@ from thalweg.placement.problem import Problem
 SLACK = 1e-11  # of a capacity: far below what `verify` tolerates, far above rounding
 
 
+Place = tuple[int, int]  # (host, stream)
+
+RESULT: Place = (-1, -1)  # as the user of a stream: queries
+
+
 class Run(NamedTuple):
     host: int
     operator: int
@@ -62,9 +67,9 @@ class Ledger:
         self.available = np.zeros((streams, hosts), bool)
         based = np.flatnonzero(problem.streams.home != NONE)
         self.available[based, problem.streams.home[based]] = True
-        self.providers: dict[tuple[int, int], Run | Send] = {}  # (host, stream), homes left out
-        self.uses: dict[tuple[int, int], int] = {}  # (host, stream) -> how many need it there
-        self.results: dict[tuple[int, int], list[int]] = {}  # (host, stream) -> queries
+        self.providers: dict[Place, Run | Send] = {}  # homes left out
+        self.users: dict[Place, set[Place]] = {}  # what is made or received from it, or RESULT
+        self.results: dict[Place, list[int]] = {}  # -> the queries that are served there
         self.server: dict[int, int] = {}  # query -> host
         self._journal: dict[Run | Send, int] = {}  # net changes since the last drain
         self._anywhere: dict[int, int] = {}  # stream -> its server for queries without a proxy
@@ -142,12 +147,12 @@ class Ledger:
         output = int(self.problem.operators.output[run.operator])
         self._provide(run.host, output, run)
         self.cpu_left[run.host] -= self.problem.operators.cpu[run.operator]
-        for stream in self.problem.operators.inputs[run.operator].tolist():
-            self._use(run.host, stream, 1)
+        self._use(run)
 
     def add_send(self, send: Send) -> None:
         self._provide(send.target, send.stream, send)
         self._carry(send, 1)
+        self._use(send)
 
     def remove(self, row: Run | Send) -> None:
         """Take a run or a send away, whoever uses it; its own inputs are used once less."""
@@ -155,18 +160,18 @@ class Ledger:
             output = int(self.problem.operators.output[row.operator])
             self._unprovide(row.host, output, row)
             self.cpu_left[row.host] += self.problem.operators.cpu[row.operator]
-            for stream in self.problem.operators.inputs[row.operator].tolist():
-                self._use(row.host, stream, -1)
         else:
             self._unprovide(row.target, row.stream, row)
             self._carry(row, -1)
+        for place in self.inputs_of(row):
+            self._drop_user(place, self.place_of(row))
 
     def serve(self, query: int, host: int) -> None:
         stream = int(self.problem.queries.wanted[query])
         if (host, stream) not in self.results:
             self.results[host, stream] = []
             self.out_left[host] -= self.problem.streams.rate_bps[stream]
-            self._use(host, stream, 1)
+            self.users.setdefault((host, stream), set()).add(RESULT)
         self.results[host, stream].append(query)
         self.server[query] = host
         if self.problem.queries.proxy[query] == NONE:
@@ -181,23 +186,33 @@ class Ledger:
         if not self.results[host, stream]:
             del self.results[host, stream]
             self.out_left[host] += self.problem.streams.rate_bps[stream]
-            self._use(host, stream, -1)
+            self._drop_user((host, stream), RESULT)
 
-    def sweep(self, places: Iterable[tuple[int, int]]) -> None:
-        """Free what nobody needs, starting from these (host, stream)s and going upstream."""
+    def sweep(self, places: Iterable[Place]) -> list[Run | Send]:
+        """Free what nobody needs, starting from these places and going upstream."""
+        freed: list[Run | Send] = []
         stack = list(places)
         while stack:
             place = stack.pop()
             row = self.providers.get(place)
-            if row is None or place in self.uses:
+            if row is None or place in self.users:
                 continue
             self.remove(row)
+            freed.append(row)
             stack += self.inputs_of(row)
+        return freed
 
-    def inputs_of(self, row: Run | Send) -> list[tuple[int, int]]:
+    def inputs_of(self, row: Run | Send) -> list[Place]:
         if isinstance(row, Send):
             return [(row.source, row.stream)]
-        return [(row.host, s) for s in self.problem.operators.inputs[row.operator].tolist()]
+        inputs = dict.fromkeys(self.problem.operators.inputs[row.operator].tolist())
+        return [(row.host, stream) for stream in inputs]
+
+    def place_of(self, row: Run | Send) -> Place:
+        """What the row provides."""
+        if isinstance(row, Send):
+            return row.target, row.stream
+        return row.host, int(self.problem.operators.output[row.operator])
 
     def drain(self) -> tuple[list[Run | Send], list[Run | Send]]:
         """The rows that are new and those that are gone since the last call."""
@@ -226,14 +241,15 @@ class Ledger:
         self.in_left[send.target] -= rate
         if self.link_left is not None:
             self.link_left[send.source, send.target] -= rate
-        self._use(send.source, send.stream, sign)
 
-    def _use(self, host: int, stream: int, change: int) -> None:
-        count = self.uses.get((host, stream), 0) + change
-        if count:
-            self.uses[host, stream] = count
-        else:
-            del self.uses[host, stream]
+    def _use(self, row: Run | Send) -> None:
+        for place in self.inputs_of(row):
+            self.users.setdefault(place, set()).add(self.place_of(row))
+
+    def _drop_user(self, place: Place, user: Place) -> None:
+        self.users[place].remove(user)
+        if not self.users[place]:
+            del self.users[place]
 
 
 def _short(

@@ -245,10 +245,22 @@ def _offer_less(offered: Offer, short: list[Shortage]) -> None:
         if lack.resource == "link":
             assert offered.link_bps is not None
             offered.link_bps[lack.host, lack.target] /= 2
-            continue
-        column = {
-            "cpu": offered.cpu,
-            "bandwidth out": offered.out_bps,
-            "bandwidth in": offered.in_bps,
-        }[lack.resource]
-        column[lack.host] /= 2
+        else:
+            _column(offered, lack.resource)[lack.host] /= 2
+
+
+def withdraw(offered: Offer, lack: Shortage) -> None:
+    """Offer none of what was short, where it was short."""
+    if lack.resource == "link":
+        assert offered.link_bps is not None
+        offered.link_bps[lack.host, lack.target] = 0.0
+    else:
+        _column(offered, lack.resource)[lack.host] = 0.0
+
+
+def _column(offered: Offer, resource: str) -> Floats:
+    return {
+        "cpu": offered.cpu,
+        "bandwidth out": offered.out_bps,
+        "bandwidth in": offered.in_bps,
+    }[resource]

@@ -13,7 +13,7 @@ from thalweg.placement.arrays import NONE
 from thalweg.placement.foresight import Foresight
 from thalweg.placement.ledger import SLACK, Ledger, Piece
 from thalweg.placement.prices import Prices
-from thalweg.placement.programme import cheapest, offer
+from thalweg.placement.programme import cheapest, offer, withdraw
 from thalweg.placement.strategy import Refusal
 
 
@@ -44,6 +44,27 @@ def nearest(
 ) -> Piece | None:
     """The plan that lacks least; None if a base stream is nowhere to be had."""
     return cheapest(ledger, plans, offer(ledger, prices, strict=False), foresight, proxy)
+
+
+def nearest_plans(
+    ledger: Ledger,
+    plans: AbstractPlans,
+    prices: Prices,
+    foresight: Foresight,
+    proxy: int,
+    count: int,
+) -> list[Piece]:
+    """The nearest plan, and the next nearest that lack something else, on other hosts."""
+    offered = offer(ledger, prices, strict=False)
+    found: list[Piece] = []
+    for _ in range(count):
+        piece = cheapest(ledger, plans, offered, foresight, proxy)
+        if piece is None or piece in found:
+            break
+        found.append(piece)
+        for lack in ledger.shortages(piece):
+            withdraw(offered, lack)
+    return found
 
 
 def refusal(

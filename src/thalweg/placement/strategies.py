@@ -7,12 +7,14 @@ import difflib
 from thalweg.placement.aggregate_host import AGGREGATE_HOST
 from thalweg.placement.heuristic import HEURISTIC
 from thalweg.placement.lp_bound import LP_BOUND
+from thalweg.placement.milp.whole import MILP
 from thalweg.placement.soda import SODA
 from thalweg.placement.sqpr import SQPR
 from thalweg.placement.strategy import Strategy
 
 STRATEGIES: tuple[Strategy, ...] = (
     SQPR,
+    MILP,
     HEURISTIC,
     SODA,
     AGGREGATE_HOST,
