@@ -14,11 +14,12 @@ _SAMPLES = 3
 
 
 class Distances:
-    __slots__ = ("_asked_us", "_samples")
+    __slots__ = ("_asked_us", "_samples", "version")
 
     def __init__(self) -> None:
         self._samples: dict[Address, list[int]] = {}
         self._asked_us: dict[Address, int] = {}
+        self.version = 0  # goes up when a distance changes
 
     def to(self, other: Address) -> int:
         """One way, in microseconds."""
@@ -27,9 +28,11 @@ class Distances:
 
     def observe(self, other: Address, round_trip_us: int) -> None:
         if round_trip_us >= 0:  # the clock may have been set back
+            before = self.to(other)
             samples = self._samples.setdefault(other, [])
             samples.append(round_trip_us // 2)
             del samples[:-_SAMPLES]
+            self.version += self.to(other) != before
 
     def to_ask(
         self, now_us: int, others: Iterable[Address], old_us: int, soon_us: int
@@ -47,5 +50,8 @@ class Distances:
     def forget_all_but(self, others: Iterable[Address]) -> None:
         """Of those that are no longer near in the tree."""
         kept = set(others)
+        if kept.issuperset(self._asked_us) and kept.issuperset(self._samples):
+            return
+        self.version += 1
         self._samples = {o: s for o, s in self._samples.items() if o in kept}
         self._asked_us = {o: at for o, at in self._asked_us.items() if o in kept}

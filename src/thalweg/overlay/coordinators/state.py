@@ -32,17 +32,32 @@ class Cluster:
     members: dict[Address, Member]
     changed_us: int
     replaces: Address | None = None  # the leader before, until all have had time to hear of it
+    _version: int = 0
+    _ranking: tuple[int, int, list[Address]] | None = None  # as of this and the own version
 
     def add(self, now_us: int, address: Address) -> None:
         if address in self.members:
             self.members[address].heard_us = now_us
         else:
             self.members[address] = Member(now_us)
-            self.changed_us = now_us
+            self._change(now_us)
 
     def remove(self, now_us: int, address: Address) -> None:
         if address != self.leader and self.members.pop(address, None) is not None:
-            self.changed_us = now_us
+            self._change(now_us)
+
+    def hear(self, now_us: int, address: Address, distances_us: dict[Address, int]) -> None:
+        """A member is alive, and has measured this."""
+        member = self.members.get(address)
+        if member is not None:
+            member.heard_us = now_us
+            if member.distances_us != distances_us:
+                member.distances_us = distances_us
+                self._version += 1
+
+    def _change(self, now_us: int) -> None:
+        self.changed_us = now_us
+        self._version += 1
 
     @property
     def others(self) -> list[Address]:
@@ -60,7 +75,11 @@ class Cluster:
         )
 
     def ranked(self, own: Distances) -> list[Address]:
-        return ranked(sorted(self.members), lambda a, b: self.distance(own, a, b))
+        """From the median outwards; worked out again only when something was measured anew."""
+        if self._ranking is None or self._ranking[:2] != (self._version, own.version):
+            order = ranked(sorted(self.members), lambda a, b: self.distance(own, a, b))
+            self._ranking = (self._version, own.version, order)
+        return self._ranking[2]
 
     def deputy(self, own: Distances) -> Address | None:
         return next((m for m in self.ranked(own) if m != self.leader), None)
