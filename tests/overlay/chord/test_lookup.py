@@ -11,17 +11,23 @@ def _small_ring(monkeypatch):
     monkeypatch.setattr(lookup, "id_of", lambda name: int(name[1:]))
 
 
+def _search(known):
+    search = Search(100, "tag")
+    search.learn(known)
+    return search
+
+
 def test_the_nearest_before_the_key_is_asked_first():
-    search = Search(100, "tag", ["n10", "n90", "n50", "n110"])
+    search = _search(["n10", "n90", "n50", "n110"])
     assert [search.next("n1") for _ in range(5)] == ["n90", "n50", "n10", "n110", None]
 
 
 def test_oneself_is_never_asked():
-    assert Search(100, "tag", ["n5"]).next("n5") is None
+    assert _search(["n5"]).next("n5") is None
 
 
 def test_answers_that_lead_back_are_ignored():
-    search = Search(100, "tag", ["n50"])
+    search = _search(["n50"])
     search.next("n1")
     search.answered("n50", ["n40", "n60", "n120"])
     assert search.next("n1") == "n60"
@@ -30,5 +36,5 @@ def test_answers_that_lead_back_are_ignored():
 
 
 def test_the_keys_own_node_is_as_far_as_can_be():
-    search = Search(100, "tag", ["n100", "n101"])
+    search = _search(["n100", "n101"])
     assert search.next("n1") == "n101"

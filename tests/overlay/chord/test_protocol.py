@@ -17,7 +17,8 @@ from thalweg.overlay.chord.messages import (
     Notify,
     Route,
 )
-from thalweg.overlay.chord.protocol import Chord, Settings
+from thalweg.overlay.chord.protocol import Chord
+from thalweg.overlay.chord.settings import Settings
 from thalweg.overlay.generator import Generator
 from thalweg.overlay.membership import Doubt, Down, Join, Membership
 from thalweg.overlay.protocol import (
@@ -97,7 +98,7 @@ def test_an_answer_that_nobody_waits_for_changes_nothing():
 def test_a_successor_that_does_not_answer_is_doubted_not_dropped():
     node = _node(B)
     [(_, token)] = _asked(node.step(0, TimerFired("stabilise")))
-    assert node.step(0, TimerFired(("answer", token))) == [Tell("membership", Doubt(B))]
+    assert node.step(0, TimerFired(("neighbours", token))) == [Tell("membership", Doubt(B))]
     assert node.table.successors == (B,)
     node.step(0, Heard("membership", Down(B)))
     assert node.table.successors == ()
@@ -164,7 +165,7 @@ def test_a_lookup_goes_from_node_to_node_and_round_the_silent():
     key = id_of(H)
     [(to, ask)] = _sends(node.step(0, Call(Lookup(key, "t"))))
     assert to == D
-    [(to, ask)] = _sends(node.step(0, TimerFired(("answer", ask.token))))
+    [(to, ask)] = _sends(node.step(0, TimerFired(("route", ask.token))))
     assert to == C
     [(to, ask)] = _sends(node.step(0, Receive(C, Route(ask.token, (), (F, E)))))
     assert to == F

@@ -14,16 +14,15 @@ from thalweg.overlay.routing import IDS, id_of
 
 
 class Search:
-    __slots__ = ("_asked", "_known", "attempts", "hops", "key", "tag")
+    __slots__ = ("_asked", "_known", "attempts_left", "hops", "key", "tag")
 
-    def __init__(self, key: int, tag: Hashable, start: Iterable[Address]) -> None:
+    def __init__(self, key: int, tag: Hashable, attempts_left: int = 1) -> None:
         self.key = key
-        self.tag = tag
+        self.tag = tag  # whose search it is
+        self.attempts_left = attempts_left  # with this one
         self.hops = 0
-        self.attempts = 1
         self._known: dict[Address, int] = {}  # -> how far the key is from there
         self._asked: set[Address] = set()
-        self.learn(start)
 
     def learn(self, addresses: Iterable[Address]) -> None:
         for address in addresses:

@@ -21,10 +21,7 @@ the one before it as predecessor, and every lookup ends at the owner after O(log
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
-
-import msgspec
+from collections.abc import Iterable
 
 from thalweg.overlay.chord.lookup import Search
 from thalweg.overlay.chord.messages import (
@@ -42,6 +39,8 @@ from thalweg.overlay.chord.messages import (
     Notify,
     Route,
 )
+from thalweg.overlay.chord.searching import Searches
+from thalweg.overlay.chord.settings import Settings
 from thalweg.overlay.chord.table import Table
 from thalweg.overlay.generator import Generator
 from thalweg.overlay.membership import Doubt, Down, Membership, Up
@@ -63,34 +62,9 @@ from thalweg.overlay.protocol import (
     Tell,
     TimerFired,
 )
+from thalweg.overlay.questions import Questions
 from thalweg.overlay.ring import distance_to_limit, ring_parts
 from thalweg.overlay.routing import ID_BITS, IDS, Part, Scope
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    successors: int = 4  # r
-    stabilise_every_us: int = 1_000_000
-    fix_finger_every_us: int = 1_000_000
-    find_self_every_us: int = 5_000_000
-    answer_within_us: int = 500_000
-    attempts: int = 4  # of a lookup, before it is given up
-    alone_after_us: int = 20_000_000  # a node that was in a ring and finds it no more is one itself
-
-    def __post_init__(self) -> None:
-        if self.successors < 1:
-            raise ValueError(f"{self.successors} successors: a ring needs at least one")
-        periods = (self.stabilise_every_us, self.fix_finger_every_us, self.find_self_every_us)
-        if min(*periods, self.answer_within_us, self.alone_after_us) < 1 or self.attempts < 1:
-            raise ValueError("periods, times to wait and attempts must be above 0")
-
-
-class _Awaited(msgspec.Struct, frozen=True, gc=False):
-    """A question that is out."""
-
-    of: Address
-    search: Search | None  # None: about neighbours
-
 
 # Searches on Chord's own account; the application's tags come wrapped in a tuple.
 _SELF, _FINGER = "self", "finger"
@@ -104,15 +78,19 @@ class Chord:
     def __init__(self, membership: Membership, settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
         self.joined = False
-        self.table = Table("", self.settings.successors)
         self._membership = membership
         self._generator = Generator(0)
-        self._awaited: dict[int, _Awaited] = {}
-        self._resting: dict[int, Search] = {}  # to be tried again
-        self._tokens = 0
+        self._asked: Questions[Address] = Questions("neighbours", self.settings.answer_within_us)
+        self._reset("")
         self._finger = 0
         self._busy_with: set[str] = set()  # own searches under way
         self._quiet_periods = 0  # since the predecessor was heard from
+
+    def _reset(self, address: Address) -> None:
+        self.table = Table(address, self.settings.successors)
+        self._searches = Searches(
+            self.table, self._membership, self.settings, self._found, self._give_up
+        )
 
     # --- what other protocols may read (overlay.routing.Routing) ---
 
@@ -140,8 +118,10 @@ class Chord:
         match event:
             case Receive(sender, message):
                 return self._receive(sender, message)
-            case TimerFired(("answer", int(token))):
-                return self._unanswered(token)
+            case TimerFired(("route", int(token))):
+                return self._searches.unanswered(token)
+            case TimerFired(("neighbours", int(token))):
+                return [Tell("membership", Doubt(self._asked.unanswered(token)))]
             case TimerFired("stabilise"):
                 again = SetTimer("stabilise", self.settings.stabilise_every_us)
                 return [again, *self._stabilise()]
@@ -152,15 +132,15 @@ class Chord:
                 again = SetTimer("self", self.settings.find_self_every_us)
                 return [again, *self._find_self()]
             case TimerFired(("again", int(token))):
-                return self._retry(self._resting.pop(token))
+                return self._searches.again(token)
             case TimerFired("alone") | Call(Create()):
                 return [] if self.joined else self._enter()
             case Heard(_, Up(address)):
                 return self._greet(address)
             case Heard(_, Down(address)):
                 self.table.drop(address)
-            case Call(Lookup(key, tag)):
-                return self._search(key, (tag,))
+            case Call(Lookup() as lookup):
+                return self._look_up(lookup)
             case Init(address, seed, persisted):
                 return self._init(address, seed, "joined" in persisted)
             case Leave():
@@ -169,7 +149,7 @@ class Chord:
 
     def _init(self, address: Address, seed: int, was_joined: bool) -> list[Effect]:
         self._generator = Generator(seed)
-        self.table = Table(address, self.settings.successors)
+        self._reset(address)
         effects: list[Effect] = [
             # At a random point of the period, so that nodes don't move in step.
             SetTimer("stabilise", self._generator.below(self.settings.stabilise_every_us)),
@@ -271,7 +251,7 @@ class Chord:
             return []
         self._busy_with.add(_SELF)
         through = self._generator.choice(members)
-        return self._go_on(Search(self.table.own_id, _SELF, [through]))
+        return self._searches.begin_through([through], self.table.own_id, _SELF)
 
     def _found_self(self, before: Address, owners: tuple[Address, ...]) -> list[Effect]:
         table = self.table
@@ -292,45 +272,21 @@ class Chord:
 
     # --- lookups ---
 
-    def _search(self, key: int, tag: Hashable) -> list[Effect]:
-        """From here: what this node knows, then what others know."""
+    def _look_up(self, lookup: Lookup) -> list[Effect]:
         if not self.joined:
-            return self._give_up(Search(key, tag, ()))
-        owners = self.table.owners(key)
-        if owners:
-            return self._found(Search(key, tag, ()), self.table.address, owners)
-        nearer = self.table.nearer(key, self._membership.is_down)
-        return self._go_on(Search(key, tag, nearer))
+            return [Deliver(NotFound(lookup.tag, lookup.key))]
+        return self._searches.begin(lookup.key, (lookup.tag,), self.settings.attempts)
 
-    def _go_on(self, search: Search) -> list[Effect]:
-        address = search.next(self.table.address)
-        if address is not None:
-            self._tokens += 1
-            self._awaited[self._tokens] = _Awaited(address, search)
-            return [
-                Send(address, FindOwner(self._tokens, search.key)),
-                SetTimer(("answer", self._tokens), self.settings.answer_within_us),
-            ]
-        if search.tag != _SELF and search.attempts < self.settings.attempts:
-            self._tokens += 1
-            self._resting[self._tokens] = search
-            return [SetTimer(("again", self._tokens), self.settings.answer_within_us)]
-        return self._give_up(search)
-
-    def _retry(self, search: Search) -> list[Effect]:
-        nearer = self.table.nearer(search.key, self._membership.is_down)
-        again = Search(search.key, search.tag, nearer)
-        again.attempts = search.attempts + 1
-        owners = self.table.owners(search.key)
-        return self._found(again, self.table.address, owners) if owners else self._go_on(again)
-
-    def _routed(self, awaited: _Awaited, message: Route) -> list[Effect]:
-        search = awaited.search
-        assert search is not None
-        search.answered(awaited.of, message.nearer)
-        if message.owners:
-            return self._found(search, awaited.of, message.owners)
-        return self._go_on(search)
+    def _fix_finger(self) -> list[Effect]:
+        """One finger at a time, from the nearest to the farthest and round again."""
+        if not self.joined or not self.table.successors or _FINGER in self._busy_with:
+            return []
+        self._finger = self.table.finger_after(self._finger)
+        if self._finger >= ID_BITS:
+            self._finger = self.table.finger_after(0)
+        self._busy_with.add(_FINGER)
+        key = self.table.finger_key(self._finger)
+        return self._searches.begin(key, _FINGER, self.settings.attempts)
 
     def _found(self, search: Search, before: Address, owners: tuple[Address, ...]) -> list[Effect]:
         if search.tag == _SELF:
@@ -350,30 +306,11 @@ class Chord:
         assert isinstance(search.tag, tuple)
         return [Deliver(NotFound(search.tag[0], search.key))]
 
-    def _fix_finger(self) -> list[Effect]:
-        """One finger at a time, from the nearest to the farthest and round again."""
-        if not self.joined or not self.table.successors or _FINGER in self._busy_with:
-            return []
-        self._finger = self.table.finger_after(self._finger)
-        if self._finger >= ID_BITS:
-            self._finger = self.table.finger_after(0)
-        self._busy_with.add(_FINGER)
-        return self._search(self.table.finger_key(self._finger), _FINGER)
-
     # --- messages ---
 
     def _ask(self, address: Address) -> list[Effect]:
-        self._tokens += 1
-        self._awaited[self._tokens] = _Awaited(address, None)
-        return [
-            Send(address, AskNeighbours(self._tokens)),
-            SetTimer(("answer", self._tokens), self.settings.answer_within_us),
-        ]
-
-    def _unanswered(self, token: int) -> list[Effect]:
-        awaited = self._awaited.pop(token)
-        doubt = Tell("membership", Doubt(awaited.of))
-        return [doubt] if awaited.search is None else [doubt, *self._go_on(awaited.search)]
+        token, timer = self._asked.ask(address)
+        return [Send(address, AskNeighbours(token)), timer]
 
     def _receive(self, sender: Address, message: Message) -> list[Effect]:
         table = self.table
@@ -381,15 +318,16 @@ class Chord:
             case AskNeighbours(token):
                 found = Neighbours(token, self.joined, table.predecessor, table.successors)
                 return [Send(sender, found)]
+            case Neighbours(token):
+                asked = self._asked.answered(token)
+                return [] if asked is None else [asked[1], *self._neighbours(asked[0], message)]
             case FindOwner(token, key):
                 owners = table.owners(key) if self.joined else ()
                 down = self._membership.is_down
                 nearer = table.nearer(key, down) if self.joined and not owners else ()
                 return [Send(sender, Route(token, owners, nearer))]
-            case Neighbours(token):
-                return self._answered(token, lambda asked: self._neighbours(asked.of, message))
-            case Route(token):
-                return self._answered(token, lambda asked: self._routed(asked, message))
+            case Route():
+                return self._searches.routed(message)
             case Notify(successors):
                 return self._notified(sender, successors)
             case Introduce():
@@ -398,8 +336,3 @@ class Chord:
             case Leaving():
                 return self._goodbye(sender, message)
         return []
-
-    def _answered(self, token: int, go_on: Callable[[_Awaited], list[Effect]]) -> list[Effect]:
-        """An answer counts once, and only while it is waited for."""
-        awaited = self._awaited.pop(token, None)
-        return [] if awaited is None else [CancelTimer(("answer", token)), *go_on(awaited)]

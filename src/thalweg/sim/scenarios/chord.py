@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thalweg.overlay.chord.messages import Create, Found, Lookup, NotFound
-from thalweg.overlay.chord.protocol import Chord, Settings
+from thalweg.overlay.chord.protocol import Chord
+from thalweg.overlay.chord.settings import Settings
 from thalweg.overlay.generator import Generator
 from thalweg.overlay.membership import Join, Membership
 from thalweg.overlay.membership import Settings as MembershipSettings
