@@ -1,12 +1,24 @@
-"""Chord with a rule dropped, or as first published, is caught by its scenario."""
+"""Chord keeps its ring; with a rule dropped, or as first published, its scenario objects."""
 
 import pytest
 from tests.sim.scenarios.swarm import is_caught
 
 from thalweg.overlay.chord.protocol import Chord
+from thalweg.overlay.generator import Generator
 from thalweg.overlay.membership import Membership
+from thalweg.overlay.routing import id_of
 from thalweg.overlay.stack import Stack
-from thalweg.sim.scenarios.chord import SETTINGS, ChordScenario
+from thalweg.sim.kernel import SECOND_US
+from thalweg.sim.options import Options
+from thalweg.sim.scenarios.chord import (
+    SETTINGS,
+    ChordScenario,
+    members,
+    ring_problem,
+    tables_unsettled,
+)
+from thalweg.sim.weather import Rates
+from thalweg.sim.world import World
 
 ENOUGH_SEEDS = range(120)
 
@@ -90,3 +102,36 @@ def test_a_dropped_rule_is_caught(broken):
             return Stack([membership, broken(membership, SETTINGS)])
 
     assert is_caught(Mutant, ENOUGH_SEEDS)
+
+
+def _settled_ring(nodes):
+    options = Options(1, nodes, 10_000, Rates(), {}, (), False)
+    scenario = ChordScenario(options, Generator(1))
+    world = World(scenario.build, network=scenario.network(), on_deliver=scenario.delivered)
+    for number in range(1, nodes + 1):
+        world.start(f"n{number}")
+        scenario.admit(world, f"n{number}")
+    while tables_unsettled(world):
+        world.run_for(SECOND_US)
+        assert world.now_us < 60 * SECOND_US
+    return world, sorted(world.hosts, key=id_of)
+
+
+@pytest.mark.parametrize("first", range(8))
+def test_fewer_than_r_adjacent_losses_leave_one_ring_at_every_moment(first):
+    world, ring = _settled_ring(8)
+    for place in range(first, first + SETTINGS.successors - 1):
+        world.crash(ring[place % len(ring)])
+    for _ in range(300):
+        assert ring_problem(members(world)) is None
+        world.run_for(SECOND_US // 10)
+    assert tables_unsettled(world) is None
+
+
+def test_more_losses_than_promised_part_the_ring_and_it_finds_itself_again():
+    world, ring = _settled_ring(8)
+    for address in ring[2 : 3 + SETTINGS.successors]:
+        world.crash(address)
+    assert ring_problem(members(world)) == f"{ring[1]} has no live successor"
+    world.run_for(60 * SECOND_US)
+    assert tables_unsettled(world) is None

@@ -8,6 +8,7 @@ from thalweg.sim.scenarios.registry import SCENARIOS
 SEEDS = 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_promises_hold_under_swarm_drawn_faults(name):
     kind = SCENARIOS[name]
