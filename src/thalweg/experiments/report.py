@@ -76,6 +76,7 @@ class Report:
     goals: Sequence[Goal] = ()
     notes: Sequence[str] = ()
     beside: Sequence[Beside] = ()
+    details: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)  # more CSV
     figures: Mapping[str, Callable[[Axes], None]] = field(default_factory=dict)
 
     def as_json(self) -> str:
@@ -105,15 +106,20 @@ def publish(report: Report, *, as_json: bool = False, out: Path | None = None) -
 
 def write(report: Report, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    with (out / f"{report.name}.csv").open("w", newline="") as file:
-        columns = _columns(report.rows)
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        writer.writerows(report.rows)
+    _write_csv(out / f"{report.name}.csv", report.rows)
+    for name, rows in report.details.items():
+        _write_csv(out / f"{report.name}-{name}.csv", rows)
     (out / f"{report.name}.json").write_text(report.as_json() + "\n")
     for name in report.figures:
         _draw(report, name, out)
     (out / f"{report.name}.md").write_text(as_markdown(report))
+
+
+def _write_csv(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    with file.open("w", newline="") as opened:
+        writer = csv.DictWriter(opened, _columns(rows))
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def as_markdown(report: Report) -> str:

@@ -1,0 +1,111 @@
+"""SQPR, figure 5(a): how admission grows with the number of hosts.
+
+A host has the CPU that figure 4(a) gives it, and queries come in proportion to the hosts, so that
+systems of all sizes fill up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from thalweg.experiments.report import Beside, Goal, Progress, Report
+from thalweg.experiments.sqpr.figures import curves
+from thalweg.experiments.sqpr.filling import filling
+from thalweg.experiments.sqpr.grid import Grid, measure, usual_cpu
+from thalweg.placement.strategy import Options
+from thalweg.placement.workload import MBPS, Workload
+
+SQPR, HEURISTIC, REFERENCE = "sqpr", "heuristic", "aggregate host"
+
+
+@dataclass(frozen=True)
+class Parameters:
+    seeds: int = 3
+    hosts: tuple[int, ...] = (10, 25, 50, 100, 150)
+    queries_per_host: int = 24
+    base_streams: int = 500
+    host_mbps: float = 100.0
+    work_limit: int = 300
+
+    @classmethod
+    def quick(cls) -> Parameters:
+        return cls(seeds=2, hosts=(5, 10, 20), base_streams=100, work_limit=30)
+
+
+def run(parameters: Parameters, progress: Progress) -> Report:
+    usual = Workload(base_streams=parameters.base_streams)
+    cpu = usual_cpu(usual, parameters.seeds)
+    workloads = {
+        _label(hosts): Workload(
+            hosts=hosts,
+            base_streams=parameters.base_streams,
+            queries=hosts * parameters.queries_per_host,
+            host_bps=parameters.host_mbps * MBPS,
+            cpu=cpu,
+        )
+        for hosts in parameters.hosts
+    }
+    planners = {
+        SQPR: filling("sqpr", Options(work_limit=parameters.work_limit)),
+        HEURISTIC: filling("heuristic"),
+        REFERENCE: filling("aggregate-host"),
+    }
+    grid = measure(parameters.seeds, workloads, planners, progress)
+    lines = {planner: grid.across(grid.workloads, planner) for planner in grid.planners}
+    return Report(
+        "sqpr-hosts",
+        "Admitted queries by the number of hosts (SQPR, figure 5a)",
+        {**asdict(parameters), "cpu of a host": cpu},
+        grid.rows("hosts", (HEURISTIC, REFERENCE)),
+        goals=_goals(parameters, grid),
+        beside=_beside(parameters, grid),
+        figures={
+            "hosts": curves(
+                parameters.hosts,
+                lines,
+                across="hosts",
+                up="admitted queries",
+                title=f"{parameters.host_mbps:g} Mbps, {parameters.seeds} seeds",
+            )
+        },
+    )
+
+
+def _goals(parameters: Parameters, grid: Grid) -> list[Goal]:
+    goals = []
+    for hosts in parameters.hosts:
+        if hosts in (50, 150):
+            median, late = (grid.milliseconds(_label(hosts), SQPR, q) for q in (50, 95))
+            goals += [
+                Goal(f"{hosts} hosts: planning time, median", median, 10.0, "ms", at_least=False),
+                Goal(f"{hosts} hosts: planning time, p95", late, 1000.0, "ms", at_least=False),
+            ]
+    return goals
+
+
+def _beside(parameters: Parameters, grid: Grid) -> list[Beside]:
+    few, many = parameters.hosts[0], parameters.hosts[-1]
+    admitted = [grid.mean_admitted(_label(h), SQPR) for h in (few, many)]
+    growth = (admitted[1] / admitted[0]) / (many / few)
+    gaps = [1 - grid.ratio(_label(h), SQPR, REFERENCE) for h in (few, many)]
+    return [
+        Beside(
+            "5(a)",
+            "admission grows faster than the number of hosts",
+            f"{admitted[0]:.0f} queries on {few} hosts, {admitted[1]:.0f} on {many}: "
+            f"{growth:.2f} times as many for each host",
+        ),
+        Beside(
+            "5(a)",
+            "the distance to the optimistic bound widens with the number of hosts",
+            f"{gaps[0]:.1%} below the aggregate host on {few} hosts, {gaps[1]:.1%} on {many}",
+            ""
+            if gaps[1] > gaps[0] + 0.02
+            else "the source's solver ran out of time on large models; "
+            "the programme per query does not, on any number of hosts",
+        ),
+    ]
+
+
+def _label(hosts: int) -> str:
+    return str(hosts)

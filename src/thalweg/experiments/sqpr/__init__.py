@@ -1,0 +1,1 @@
+"""What the SQPR experiments share: filling a system query by query, and drawing how it went."""
