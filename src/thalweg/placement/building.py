@@ -91,7 +91,8 @@ class JoinModel(Protocol):
     def key(self, part: tuple[int, ...]) -> Hashable: ...
     def name(self, part: tuple[int, ...]) -> str: ...
     def rate_bps(self, part: tuple[int, ...]) -> float: ...
-    def cpu(self, input_bps: float) -> float: ...
+    def operator(self, output: str, left: str, right: str) -> str: ...
+    def cpu(self, operator: str, input_bps: float) -> float: ...
     def joinable(self, left: tuple[int, ...], right: tuple[int, ...]) -> bool: ...
 
 
@@ -110,12 +111,10 @@ def add_join_orders(builder: ProblemBuilder, inputs: Sequence[int], model: JoinM
                 output = builder.stream(model.key(part), model.name(part), model.rate_bps(part))
                 made[part] = output
                 sides = (made[left], made[right])
-                builder.operator(
-                    f"{builder.stream_name(sides[0])} ⋈ {builder.stream_name(sides[1])}",
-                    sides,
-                    output,
-                    model.cpu(sum(builder.rate_bps(s) for s in sides)),
-                )
+                named = (builder.stream_name(s) for s in sides)
+                operator = model.operator(model.name(part), *named)
+                read = sum(builder.rate_bps(s) for s in sides)
+                builder.operator(operator, sides, output, model.cpu(operator, read))
     whole = tuple(range(len(inputs)))
     if whole not in made:
         raise ValueError("these inputs can't be joined without a product")

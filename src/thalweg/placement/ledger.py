@@ -208,6 +208,21 @@ class Ledger:
         inputs = dict.fromkeys(self.problem.operators.inputs[row.operator].tolist())
         return [(row.host, stream) for stream in inputs]
 
+    def result_of(self, query: int) -> Place:
+        return self.server[query], int(self.problem.queries.wanted[query])
+
+    def upstream(self, place: Place) -> list[Place]:
+        """This place and all that it is made or received from; homes left out."""
+        found: dict[Place, None] = {}
+        stack = [place]
+        while stack:
+            place = stack.pop()
+            row = self.providers.get(place)
+            if row is not None and place not in found:
+                found[place] = None
+                stack += self.inputs_of(row)
+        return list(found)
+
     def place_of(self, row: Run | Send) -> Place:
         """What the row provides."""
         if isinstance(row, Send):

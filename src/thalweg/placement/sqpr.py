@@ -167,7 +167,7 @@ class Sqpr:
 
     def _unserve(self, queries: Sequence[int]) -> None:
         for query in queries:
-            place = (self.ledger.server[query], int(self.problem.queries.wanted[query]))
+            place = self.ledger.result_of(query)
             self.ledger.unserve(query)
             self.ledger.sweep([place])
 

@@ -60,7 +60,10 @@ class _Joins:
         share = np.random.default_rng([self.seed, 1, *bases]).uniform(low, high)
         return float(share) * len(bases) * self.workload.rate_bps
 
-    def cpu(self, input_bps: float) -> float:
+    def operator(self, output: str, left: str, right: str) -> str:
+        return f"{left} ⋈ {right}"
+
+    def cpu(self, operator: str, input_bps: float) -> float:
         return input_bps / MBPS
 
     def joinable(self, left: tuple[int, ...], right: tuple[int, ...]) -> bool:

@@ -1,0 +1,165 @@
+"""Select-join blocks of a plan: leaves, filters of one leaf, and conditions between leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from thalweg.plan.catalog import Field
+from thalweg.plan.expr import Call, Expr, columns_of, conjuncts, remap
+from thalweg.plan.nodes import Filter, Join, Node, Scan, Schema, Window, inputs_of
+from thalweg.plan.text import expr_text, node_text
+from thalweg.plan.windows import RowsWindow, WindowSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A window over a stream, and the filters above it; its columns are counted from 0."""
+
+    source: Node  # what the window is on: a base stream, or a plan of its own
+    window: WindowSpec | None
+    schema: Schema
+    filters: tuple[Expr, ...]
+
+    @property
+    def text(self) -> str:
+        window = f" {self.window}" if self.window is not None else ""
+        return _selected(f"{_name(self.source)}{window}", self.filters, self.schema)
+
+    @property
+    def filtered_text(self) -> str:
+        """The filtered stream, which windows over time share; what Rows count comes before it."""
+        if isinstance(self.window, RowsWindow):
+            return self.text
+        return _selected(_name(self.source), self.filters, self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    leaves: tuple[Leaf, ...]  # in order of their text
+    conditions: tuple[Expr, ...]  # over the leaves' columns in a row
+    starts: tuple[int, ...]  # the first column of each leaf
+    order: tuple[int, ...]  # the leaves' places in the FROM list
+
+    def leaves_of(self, condition: Expr) -> set[int]:
+        columns = columns_of(condition)
+        return {max(i for i, s in enumerate(self.starts) if s <= c) for c in columns}
+
+    def within(self, part: tuple[int, ...]) -> list[Expr]:
+        return [c for c in self.conditions if self.leaves_of(c) <= set(part)]
+
+    def text(self, part: tuple[int, ...]) -> str:
+        """The same for equal sub-joins, wherever they come from."""
+        schema: list[Field] = []
+        for i, leaf in enumerate(self.leaves):
+            number = part.index(i) + 1 if i in part else 0
+            schema += [Field(f"{f.name}.{number}", f.type) for f in leaf.schema]
+        leaves = " ⋈ ".join(self.leaves[i].text for i in part)
+        return _selected(leaves, self.within(part), tuple(schema))
+
+    @property
+    def connected(self) -> bool:
+        reached = {0}
+        for _ in self.leaves:
+            for condition in self.conditions:
+                used = self.leaves_of(condition)
+                if used & reached:
+                    reached |= used
+        return len(reached) == len(self.leaves)
+
+
+def block_of(node: Node) -> tuple[Block | None, list[Node]]:
+    """The block at the foot of a chain of one-input nodes, and that chain, outermost first.
+
+    No block, if the chain ends in something else: a set operator, an outer join.
+    """
+    above: list[Node] = []
+    while True:
+        block = _block(node)
+        if block is not None:
+            return block, above
+        inputs = inputs_of(node)
+        if len(inputs) != 1:
+            return None, above
+        above.append(node)
+        node = inputs[0]
+
+
+def finish_text(block: Block | None, above: Sequence[Node]) -> str:
+    """What is done above a block; its columns are counted in the order of the FROM list."""
+    parts = [node_text(n) for n in above]
+    if block is not None and block.order != tuple(sorted(block.order)):
+        parts.append("columns of " + ", ".join(str(i + 1) for i in block.order))
+    return " · ".join(parts)
+
+
+def _block(node: Node) -> Block | None:
+    conditions: list[Expr] = []
+    while isinstance(node, Filter):
+        conditions += conjuncts(node.predicate)
+        node = node.input
+    inputs: tuple[Node, ...] = (node,)
+    if isinstance(node, Join):
+        inputs, conditions = node.inputs, conditions + list(conjuncts(node.condition))
+    if not all(isinstance(i, Window) or (isinstance(i, Scan) and not i.is_stream) for i in inputs):
+        return None
+    return _arranged(inputs, conditions)
+
+
+def _arranged(inputs: tuple[Node, ...], conditions: Iterable[Expr]) -> Block:
+    """Filters go to their leaf; leaves are put in order of their text, and columns follow."""
+    starts = _starts([n.schema for n in inputs])
+    filters: list[list[Expr]] = [[] for _ in inputs]
+    between: list[Expr] = []
+    for condition in conditions:
+        used = {max(i for i, s in enumerate(starts) if s <= c) for c in columns_of(condition)}
+        if len(used) <= 1:  # a condition over no column at all is the first leaf's
+            leaf = used.pop() if used else 0
+            filters[leaf].append(remap(condition, lambda c, by=starts[leaf]: c - by))  # type: ignore[misc]
+        else:
+            between.append(condition)
+    leaves = [_leaf(n, f) for n, f in zip(inputs, filters, strict=True)]
+    order = sorted(range(len(leaves)), key=lambda i: (leaves[i].text, i))
+    arranged = tuple(leaves[i] for i in order)
+    new_starts = _starts([leaf.schema for leaf in arranged])
+    moved = {
+        starts[old] + column: new_starts[new] + column
+        for new, old in enumerate(order)
+        for column in range(len(leaves[old].schema))
+    }
+    conditions = tuple(remap(c, moved.__getitem__) for c in between)
+    return Block(arranged, conditions, new_starts, tuple(order))
+
+
+def _leaf(node: Node, filters: list[Expr]) -> Leaf:
+    if isinstance(node, Window):
+        return Leaf(node.input, node.spec, node.schema, tuple(filters))
+    return Leaf(node, None, node.schema, tuple(filters))
+
+
+def _starts(schemas: Sequence[Schema]) -> tuple[int, ...]:
+    starts, total = [], 0
+    for schema in schemas:
+        starts.append(total)
+        total += len(schema)
+    return tuple(starts)
+
+
+def _selected(text: str, conditions: Sequence[Expr], schema: Schema) -> str:
+    if not conditions:
+        return text
+    return f"({text} : {' AND '.join(sorted(_condition(c, schema) for c in conditions))})"
+
+
+def _condition(condition: Expr, schema: Schema) -> str:
+    """An equality reads the same from both sides."""
+    if isinstance(condition, Call) and condition.function == "=":
+        return " = ".join(sorted(expr_text(a, schema) for a in condition.args))
+    return expr_text(condition, schema)
+
+
+def _name(node: Node) -> str:
+    if isinstance(node, Scan):
+        return node.stream.name
+    below = ", ".join(_name(n) for n in inputs_of(node))
+    return f"{node_text(node)}({below})"
