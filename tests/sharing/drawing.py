@@ -11,6 +11,8 @@ from decimal import Decimal
 from typing import Any
 
 from hypothesis import strategies as st
+from tests.conformance.generators.expressions import Expressions
+from tests.conformance.generators.tables import Column
 
 from thalweg.cql import compile_script
 from thalweg.engine.arrivals import Arrival
@@ -32,6 +34,10 @@ VALUES: dict[str, tuple[tuple[Any, ...], ...]] = {
         (Decimal("0.10"), Decimal("1.50"), None, Decimal("0.20")),
     ),
     "B": ((0, 1, 2, None, 1), (1, 2, 3, None, 3_000_000_000), (True, False, None)),
+}
+KINDS = {
+    "A": {"k": "int", "v": "int", "x": "double", "t": "text", "d": "decimal"},
+    "B": {"k": "int", "p": "bool"},
 }
 WINDOWS = ("[Now]", "[Range 1]", "[Range 2]", "[Range 4]", "[Unbounded]", "")
 CONDITIONS = {
@@ -124,9 +130,18 @@ class Drawer:
         found = []
         for _ in range(count):
             place = self.pick(range(len(self._sources)))
-            template = self.pick(CONDITIONS[self._sources[place]])
-            found.append(self.filled(template, self._aliases[place]))
+            template = self.pick((*CONDITIONS[self._sources[place]], *["anything"] * 4))
+            if template == "anything":
+                found.append(f"({self._expressions(place).condition(2)})")
+            else:
+                found.append(self.filled(template, self._aliases[place]))
         return found
+
+    def _expressions(self, place: int) -> Expressions:
+        """The whole language of expressions over one source's columns."""
+        alias = self._aliases[place]
+        kinds = KINDS[self._sources[place]]
+        return Expressions(self._draw, [Column(f"{alias}.{n}", k) for n, k in kinds.items()])
 
     def joins(self) -> list[str]:
         return [
@@ -143,9 +158,11 @@ class Drawer:
         found = []
         for _ in range(count):
             place = self.pick(range(len(self._sources)))
-            found.append(
-                self.filled(self.pick(OUTPUTS[self._sources[place]]), self._aliases[place])
-            )
+            template = self.pick((*OUTPUTS[self._sources[place]], "anything"))
+            if template == "anything":
+                found.append(self._expressions(place).of("int", 2))
+            else:
+                found.append(self.filled(template, self._aliases[place]))
         return found
 
     def sources(self) -> list[str]:

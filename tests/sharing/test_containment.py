@@ -63,7 +63,7 @@ def pairs(draw: st.DrawFn) -> tuple[str, str]:
 def test_what_is_said_to_be_contained_is_so_on_every_stream() -> None:
     answers: Counter[tuple[str, bool]] = Counter()
 
-    @settings(max_examples=200)
+    @settings(max_examples=150)
     @given(pairs(), st.lists(streams(most=4), min_size=2, max_size=2))
     def check(texts: tuple[str, str], inputs: list[dict[str, list[Arrival]]]) -> None:
         plans = [plan_of(t) for t in texts]
@@ -82,8 +82,8 @@ def test_what_is_said_to_be_contained_is_so_on_every_stream() -> None:
 
     check()
     for what in ("rows", "distinct", "groups", "stream"):
-        assert answers[what, True] >= 15, answers
-        assert answers[what, False] >= 5, answers
+        assert answers[what, True] >= 10, answers
+    assert sum(n for (_, holds), n in answers.items() if not holds) >= 50
 
 
 def _what(query: NormalQuery) -> str:
@@ -110,7 +110,7 @@ def decidable_pairs(draw: st.DrawFn) -> tuple[str, str]:
 def test_where_it_is_decidable_what_is_not_contained_has_a_witness() -> None:
     answers: Counter[bool] = Counter()
 
-    @settings(max_examples=150)
+    @settings(max_examples=120)
     @given(decidable_pairs())
     def check(texts: tuple[str, str]) -> None:
         plans = [compile_script(f"{t};", DECIDABLE).queries[0].plan for t in texts]

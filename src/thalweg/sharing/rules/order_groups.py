@@ -10,6 +10,7 @@ from thalweg.plan.expr import Col, Expr
 from thalweg.sharing.block import over
 from thalweg.sharing.core import Computed, Grouped, Kept, Step
 from thalweg.sharing.ordering import expr_key, in_order
+from thalweg.sharing.rules import rewritten
 
 
 def order_groups(
@@ -20,8 +21,8 @@ def order_groups(
         return outputs, above
     grouped, *rest = above
     assert isinstance(grouped, Grouped)
-    keys = [over(outputs, k) for k in grouped.keys]
-    args = [None if c.arg is None else over(outputs, c.arg) for c in grouped.aggregates]
+    keys = [rewritten(over(outputs, k)) for k in grouped.keys]
+    args = [None if c.arg is None else rewritten(over(outputs, c.arg)) for c in grouped.aggregates]
     needed = in_order([*keys, *(a for a in args if a is not None)])
     places = {e: Col(i, e.type) for i, e in enumerate(needed)}
     wanted_keys = [places[k] for k in keys]
