@@ -99,8 +99,8 @@ def count(engine: SharedEngine) -> None:
     """What the drawn sets really did."""
     SEEN["generations"] += len(engine.generations)
     SEEN["members"] += len(engine.homes)
-    for families in engine.pushed.values():
-        for family in families:
+    for pushed in engine.pushed.values():
+        for family in pushed.families:
             for column in (*family.constants.looked_up, *family.constants.checked):
                 SEEN[column.manner.value] += 1
             SEEN["residual"] += len(family.residuals)

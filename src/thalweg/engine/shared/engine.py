@@ -26,7 +26,7 @@ from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared.archive import Archive
 from thalweg.engine.shared.cut import Cut, make_cut, watermark
 from thalweg.engine.shared.executors import Executor, InProcess
-from thalweg.engine.shared.families import Family, changes, is_divided_well
+from thalweg.engine.shared.families import Family, Lengths, changes, is_divided_well
 from thalweg.engine.shared.frames import FOREVER
 from thalweg.engine.shared.ingest import Landing, Receipt
 from thalweg.engine.shared.kernels.join import probing_order
@@ -68,6 +68,15 @@ class Tick:
     by_phase: Mapping[str, float]  # seconds of the tick's time; `_phases` names them
 
 
+@dataclass(frozen=True)
+class Pushed:
+    """Families of a group's members whose rows go out, and the file in which tasks find them."""
+
+    families: list[Family]
+    columns: list[tuple[tuple[str, ...], ...]]
+    file: str
+
+
 class SharedEngine:
     """One data directory, one driver; every query of it in each tick.
 
@@ -104,7 +113,9 @@ class SharedEngine:
         self._segments = {s.key: s for s in self.store.segments("segments")}
         self._plan: Plan | None = None
         self._settled = False  # whether grouping has nothing left to do
-        self._pushed: dict[str, list[Family]] | None = None
+        self._pushed: dict[str, Pushed] | None = None
+        self._runs: dict[str, Registered] | None = None
+        self._windows: dict[str, list[Lengths]] = {}
         for part in ("segments", "plans", "pushed"):
             (self.folder / part).mkdir(exist_ok=True)
 
@@ -197,8 +208,10 @@ class SharedEngine:
     @property
     def runs(self) -> dict[str, Registered]:
         """What a tick computes: queries that run alone, and groups."""
-        alone = {name: q for name, q in self.queries.items() if name not in self.homes}
-        return alone | {name: g.run for name, g in self.generations.items()}
+        if self._runs is None:
+            alone = {name: q for name, q in self.queries.items() if name not in self.homes}
+            self._runs = alone | {name: g.run for name, g in self.generations.items()}
+        return self._runs
 
     def run_of(self, query: str) -> Registered | None:
         """The run that answers a query."""
@@ -210,7 +223,8 @@ class SharedEngine:
 
     def forget_plan(self) -> None:
         """What is computed has changed."""
-        self._plan = self._pushed = None
+        self._plan = self._pushed = self._runs = None
+        self._windows.clear()
 
     def resubscribe(self) -> None:
         """The outlet wants other queries' rows than before."""
@@ -218,18 +232,17 @@ class SharedEngine:
             self._pushed = None
 
     @property
-    def pushed(self) -> dict[str, list[Family]]:
-        """The families of members that the outlet wants, by generation."""
+    def pushed(self) -> dict[str, Pushed]:
+        """What the outlet wants of groups' members, by generation."""
         if self._pushed is None:
-            wanted = {
-                name: [m for m in self.members_of(name) if self.outlet.wants(m.name)]
-                for name in self.generations
-            }
-            self._pushed = {
-                name: families_of(self.generations[name].representative, members)
-                for name, members in wanted.items()
-                if members
-            }
+            self._pushed = {}
+            for name, generation in self.generations.items():
+                wanted = [m for m in self.members_of(name) if self.outlet.wants(m.name)]
+                if wanted:
+                    families = families_of(generation.representative, wanted)
+                    columns = [tuple(self.queries[m].columns for m in f.members) for f in families]
+                    file = self._written("families", pickle.dumps(families))
+                    self._pushed[name] = Pushed(families, columns, file)
         return self._pushed
 
     def _regroup(self) -> None:
@@ -356,7 +369,7 @@ class SharedEngine:
             segments=list(self._segments.values()),
             orders=self._orders(plan),
             floors=floors,
-            started={n: q.started for n, q in self.queries.items() if q.started is not None},
+            started={n: q.started for n, q in self.runs.items() if q.started is not None},
             backfill=self._backfill(plan),
             groups={name: self._group_spec(name) for name in self.generations},
             durable=self._durable,
@@ -373,15 +386,14 @@ class SharedEngine:
                 path.unlink(missing_ok=True)
 
     def _group_spec(self, name: str) -> GroupSpec:
-        families = self.pushed.get(name)
-        windows = window_classes(self.members_of(name))
-        if families is None:
-            return GroupSpec(windows, None)
-        return GroupSpec(windows, self._written("families", pickle.dumps(families)))
+        if name not in self._windows:
+            self._windows[name] = window_classes(self.members_of(name))
+        pushed = self.pushed.get(name)
+        return GroupSpec(self._windows[name], None if pushed is None else pushed.file)
 
     def _emit(self, cut: Cut, reports: list[TaskReport]) -> int:
         segments = [s for r in reports for s in r.results]
-        columns = {name: q.columns for name, q in self.queries.items()}
+        columns = {name: q.columns for name, q in self.runs.items()}
         emissions: list[Emission | FamilyEmission] = [
             *self.results.emissions(cut.number, segments, columns),
             *self._family_emissions(cut, segments, [s for r in reports for s in r.pushed]),
@@ -392,16 +404,16 @@ class SharedEngine:
     def _family_emissions(
         self, cut: Cut, results: list[Segment], pushed: list[Segment]
     ) -> Iterator[FamilyEmission]:
-        for name, families in self.pushed.items():
+        for name, wanted in self.pushed.items():
             group = self.generations[name].operator
-            for place, family in enumerate(families):
+            for place, family in enumerate(wanted.families):
                 parts = [s for s in pushed if s.table == f"{name}/{place}"]
                 if cut.tasks == 1 or is_divided_well(group, family):
                     rows = self.results.pushed_rows(parts)
                 else:
                     rows = self._family_rows(family, name, results)
                 if rows is not None and rows.height:
-                    columns = tuple(self.queries[m].columns for m in family.members)
+                    columns = wanted.columns[place]
                     yield FamilyEmission(cut.number, family.members, columns, rows)
 
     def _family_rows(
