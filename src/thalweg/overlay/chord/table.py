@@ -6,6 +6,7 @@ comes first. Fingers are the owners of n + 2^i; those that coincide are kept onc
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 
 from thalweg.overlay.protocol import Address
@@ -17,6 +18,8 @@ NEARER_AT_ONCE = 3  # alternatives in one answer, so that one dead node does not
 
 class Table:
     __slots__ = (
+        "_known",
+        "_known_from",
         "_positions",
         "address",
         "fingers",
@@ -34,6 +37,9 @@ class Table:
         self.predecessor: Address | None = None
         self.fingers: dict[int, Address] = {}  # i -> owner of own_id + 2^i
         self._positions: dict[Address, int] = {}  # a cache: hashing is dear
+        # Another: successors and fingers by position. Both are replaced, never changed in place.
+        self._known: list[tuple[int, Address]] = []
+        self._known_from: tuple[object, object] = (None, None)
 
     def position(self, address: Address) -> int:
         """How far clockwise it is; this node itself is once round."""
@@ -58,7 +64,9 @@ class Table:
     def follow(self, addresses: Iterable[Address]) -> None:
         """Make the nearest of these the successors; this node and doubles don't count."""
         found = dict.fromkeys(a for a in addresses if a != self.address)
-        self.successors = tuple(sorted(found, key=self.position)[: self.most_successors])
+        nearest = tuple(sorted(found, key=self.position)[: self.most_successors])
+        if nearest != self.successors:
+            self.successors = nearest
 
     def drop(self, address: Address) -> None:
         """Forget a node that is gone."""
@@ -85,9 +93,15 @@ class Table:
 
     def nearer(self, key: int, is_down: Callable[[Address], bool]) -> tuple[Address, ...]:
         """Known nodes before the key, the nearest to it first."""
-        bound = self._key_position(key)
-        before = [a for a in self._known() if self.position(a) < bound and not is_down(a)]
-        return tuple(sorted(before, key=self.position, reverse=True)[:NEARER_AT_ONCE])
+        known = self._by_position()
+        found = []
+        for at in range(bisect_left(known, (self._key_position(key),)) - 1, -1, -1):
+            address = known[at][1]
+            if not is_down(address):
+                found.append(address)
+                if len(found) == NEARER_AT_ONCE:
+                    break
+        return tuple(found)
 
     def routes(self) -> list[Address]:
         """The successor and the fingers, each once, in ring order."""
@@ -98,10 +112,15 @@ class Table:
         return distance(self.own_id, key) or IDS
 
     def _last_known(self) -> Address | None:
-        return max(self._known(), key=self.position, default=None)
+        known = self._by_position()
+        return known[-1][1] if known else None
 
-    def _known(self) -> dict[Address, None]:
-        return dict.fromkeys((*self.successors, *self.fingers.values()))
+    def _by_position(self) -> list[tuple[int, Address]]:
+        if self._known_from[0] is not self.successors or self._known_from[1] is not self.fingers:
+            addresses = dict.fromkeys((*self.successors, *self.fingers.values()))
+            self._known = sorted((self.position(a), a) for a in addresses)
+            self._known_from = (self.successors, self.fingers)
+        return self._known
 
     # --- fingers ---
 
