@@ -15,6 +15,16 @@ from thalweg.sim.world import World
 LEASE_US = 3 * SECOND_US
 
 
+# DHTJoin, figure 4.6: (V ⋈ W) ⋈ ((X ⋈ Y) ⋈ Z). Scripts play with it.
+PLAN_OF_THE_SOURCE: dict[str, tuple[Address, tuple[str, ...]]] = {
+    **dict.fromkeys("VWXYZ", ("n5", ())),
+    "VW": ("n1", ("V", "W")),
+    "XY": ("n2", ("X", "Y")),
+    "XYZ": ("n3", ("XY", "Z")),
+    "top": ("n4", ("VW", "XYZ")),
+}
+
+
 class AlertsScenario(Scenario):
     """A random plan over the first nodes: sources, then joins of earlier operators."""
 
@@ -32,18 +42,24 @@ class AlertsScenario(Scenario):
         self.inputs: dict[str, tuple[str, ...]] = {}
         self.wanted: dict[str, set[str]] = {}
         self.flows: dict[str, bool] = {}
-        self._draw_plan()
+        if options.nodes:
+            self._draw_plan()
+        else:
+            for name, (home, inputs) in PLAN_OF_THE_SOURCE.items():
+                self._plan(name, home, inputs)
+
+    def _plan(self, name: str, home: Address, inputs: tuple[str, ...]) -> None:
+        self.home[name], self.inputs[name], self.wanted[name] = home, inputs, set()
+        if not inputs:
+            self.flows[name] = True
 
     def _draw_plan(self) -> None:
         generator = self.generator
         sources = generator.between(2, 4)
         for i in range(sources + generator.between(2, 6)):
             name = f"s{i}" if i < sources else f"j{i}"
-            self.inputs[name] = () if i < sources else tuple(generator.sample(list(self.home), 2))
-            self.home[name] = f"n{1 + generator.below(self.options.nodes)}"
-            self.wanted[name] = set()
-            if i < sources:
-                self.flows[name] = True
+            inputs = () if i < sources else tuple(generator.sample(list(self.home), 2))
+            self._plan(name, f"n{1 + generator.below(self.options.nodes)}", inputs)
 
     def build(self, address: Address) -> Stack:
         return Stack([Alerts(LEASE_US)])
@@ -107,6 +123,30 @@ class AlertsScenario(Scenario):
                 inputs = self.inputs[name]
                 needed |= {i for i in inputs if all(able[o] for o in inputs if o != i)}
         return {n for n in needed if world.hosts[self.home[n]].is_up}
+
+    def describe(self, host: Host) -> str:
+        active = alerts_at(host).active
+        installed = sorted(alerts_at(host).installed)
+        return ", ".join(f"{n} {'active' if n in active else 'rests'}" for n in installed) or "idle"
+
+    def command(self, world: World, verb: str, words: list[str]) -> list[str]:
+        match verb, words:
+            case "plan", []:
+                return [
+                    f"{name} at {self.home[name]}"
+                    + (f" joins {', '.join(inputs)}" if inputs else "")
+                    for name, inputs in self.inputs.items()
+                ]
+            case "want" | "unwant", [name] if name in self.home:
+                change = {"q"} if (verb == "want") != ("q" in self.wanted[name]) else set()
+                self.wanted[name] ^= change
+                world.call(self.home[name], "alerts", Want(name, "q", verb == "want"))
+                return []
+            case "stop" | "flow", [name] if name in self.flows:
+                self.flows[name] = verb == "flow"
+                world.call(self.home[name], "alerts", SetAble(name, verb == "flow"))
+                return []
+        return super().command(world, verb, words)
 
 
 def alerts_at(host: Host) -> Alerts:

@@ -46,11 +46,37 @@ class CoordinatorsScenario(Scenario):
     def unsettled(self, world: World) -> str | None:
         return imperfect(world, self.settings)
 
+    def describe(self, host: Host) -> str:
+        place = tree_at(host).place
+        led = "; ".join(
+            f"level {i}: {', '.join(sorted(c.members))}" for i, c in enumerate(place.led)
+        )
+        return f"under {place.parent or 'nobody'}" + (f"; leads {led}" if led else "")
+
+    def command(self, world: World, verb: str, words: list[str]) -> list[str]:
+        if verb == "tree" and not words:
+            roots = [h.address for h in world.up() if tree_at(h).place.is_root]
+            return [line for root in roots for line in _drawn(world, root, "")]
+        return super().command(world, verb, words)
+
 
 @lru_cache
 def _network(which: int) -> Hosts:
     topology = transit_stub.generate(transit_stub.small(96, longest_ms=120), which)
     return scattered(topology, MOST_HOSTS, which)
+
+
+def _drawn(world: World, address: Address, margin: str) -> list[str]:
+    """A node and all below it, each cluster indented by a level."""
+    tree = tree_at(world.hosts[address])
+    lines = [f"{margin}{address}"]
+    for level, cluster in reversed(list(enumerate(tree.place.led))):
+        running = [m for m in sorted(cluster.others) if world.hosts[m].is_up]
+        for member in running:
+            place = tree_at(world.hosts[member]).place
+            if place.parent == address and place.height == level:  # both agree
+                lines += _drawn(world, member, f"{margin}  ")
+    return lines
 
 
 def tree_at(host: Host) -> CoordinatorTree:

@@ -39,7 +39,7 @@ class DisseminationScenario(Scenario):
         self.on_chord = options.seed % 2 == 0
         self.submitted: list[str] = []
         self.reached: Counter[tuple[Address, str]] = Counter()
-        self.deepest = 0
+        self.hops: dict[tuple[Address, str], int] = {}
 
     def build(self, address: Address) -> Stack:
         membership = Membership()
@@ -54,16 +54,18 @@ class DisseminationScenario(Scenario):
 
     def act(self, world: World) -> None:
         if world.now_us >= self.warm_up_us:
-            query = f"q{len(self.submitted) + 1}"
-            self.submitted.append(query)
             root = self.generator.choice(world.up()).address
-            world.call(root, "dissemination", Submit(query, f"SELECT {query}"))
+            self._submit(world, root, f"q{len(self.submitted) + 1}")
+
+    def _submit(self, world: World, root: Address, query: str) -> None:
+        self.submitted.append(query)
+        world.call(root, "dissemination", Submit(query, f"SELECT {query}"))
 
     def delivered(self, host: Host, protocol: str, value: object) -> None:
         if isinstance(value, Learned):
             assert value.hops is not None
             self.reached[host.address, value.record.id] += 1
-            self.deepest = max(self.deepest, value.hops)
+            self.hops[host.address, value.record.id] = value.hops
 
     def broken(self, world: World) -> str | None:
         allowed = len(self.submitted) * (len(world.up()) - 1)
@@ -75,8 +77,9 @@ class DisseminationScenario(Scenario):
             return f"{again[0][0]} was told of {again[0][1]} twice"
         # On a ring with right fingers each hop at least halves the scope; a finger that is not
         # fixed yet costs a few more.
-        if self.deepest > len(world.up()).bit_length() + 4:
-            return f"{self.deepest} hops deep with {len(world.up())} nodes"
+        deepest = max(self.hops.values(), default=0)
+        if deepest > len(world.up()).bit_length() + 4:
+            return f"{deepest} hops deep with {len(world.up())} nodes"
         return None
 
     def unsettled(self, world: World) -> str | None:
@@ -85,3 +88,18 @@ class DisseminationScenario(Scenario):
                 if not self.reached[host.address, query]:
                     return f"{host.address} does not know {query}"
         return None
+
+    def describe(self, host: Host) -> str:
+        known = (
+            f"{q} ({self.hops[host.address, q]})"
+            for q in self.submitted
+            if (host.address, q) in self.hops
+        )
+        return ", ".join(known) or "no queries"
+
+    def command(self, world: World, verb: str, words: list[str]) -> list[str]:
+        match verb, words:
+            case "submit", [address, query]:
+                self._submit(world, address, query)
+                return []
+        return super().command(world, verb, words)

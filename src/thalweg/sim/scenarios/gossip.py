@@ -87,10 +87,10 @@ class GossipScenario(Scenario):
         return None
 
     def unsettled(self, world: World) -> str | None:
-        best = {r.id: max(r.dropped, False) for h in world.up() for r in table_at(h).table}
+        best: dict[str, bool] = {}  # -> whether anybody knows that it was dropped
         for host in world.up():
             for record in table_at(host).table:
-                best[record.id] = best[record.id] or record.dropped
+                best[record.id] = best.get(record.id, False) or record.dropped
         for host in world.up():
             for query, dropped in best.items():
                 known = table_at(host).table.get(query)
@@ -99,6 +99,23 @@ class GossipScenario(Scenario):
                 if dropped and not known.dropped:
                     return f"{host.address} does not know that {query} was dropped"
         return None
+
+    def describe(self, host: Host) -> str:
+        records = sorted(table_at(host).table, key=lambda r: r.id)
+        return " ".join(f"-{r.id}" if r.dropped else r.id for r in records) or "no queries"
+
+    def command(self, world: World, verb: str, words: list[str]) -> list[str]:
+        match verb, words:
+            case "submit", [address, query]:
+                self.submitted[query] = f"SELECT {query} FROM {address}"
+                request = Submit(query, self.submitted[query])
+                world.call(address, "dissemination", request)
+                return []
+            case "drop", [address, query]:
+                self.dropped.add(query)
+                world.call(address, "dissemination", Drop(query))
+                return []
+        return super().command(world, verb, words)
 
 
 def table_at(host: Host) -> Dissemination:
