@@ -19,6 +19,7 @@ exactly those that run (as many as its capacity allows).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import msgspec
@@ -40,7 +41,17 @@ from thalweg.overlay.protocol import (
     SetTimer,
     TimerFired,
 )
-from thalweg.overlay.view import ALIVE, DOWN, LEFT, SUSPECT, UNHEARD, View, Word
+from thalweg.overlay.view import (
+    ALIVE,
+    DOWN,
+    HEARD_OF,
+    LEFT,
+    SPEAKING,
+    SUSPECT,
+    UNHEARD,
+    View,
+    Word,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,24 +272,24 @@ class Membership:
     def _receive(self, sender: Address, message: Message) -> list[Effect]:
         match message:
             case Ping(token, words):
-                effects = self._take(words)
+                effects = self._take(words, sender)
                 return [*effects, Send(sender, Ack(token, self._words_for(sender)))]
             case Ack(token, words):
-                return self._take(words) + self._acked(token)
+                return self._take(words, sender) + self._acked(token)
             case PingFor(token, target, words):
-                effects = self._take(words)
+                effects = self._take(words, sender)
                 self._tokens += 1
                 self._asked_by[self._tokens] = (sender, token)
                 if len(self._asked_by) > self.settings.capacity:
                     self._asked_by.pop(next(iter(self._asked_by)))  # the oldest: never answered
                 return [*effects, Send(target, Ping(self._tokens, self._words_for(target)))]
             case Compare(words, is_answer):
-                effects = self._take(words)
+                effects = self._take(words, sender)
                 if not is_answer:
                     effects.append(Send(sender, Compare(self._everything(), True)))
                 return effects
             case Farewell(words):
-                return self._take(words)
+                return self._take(words, sender)
         return []
 
     def _acked(self, token: int) -> list[Effect]:
@@ -302,7 +313,7 @@ class Membership:
     def _everything(self) -> tuple[Word, ...]:
         return (Word(self.address, self.incarnation, ALIVE), *self.view.words.values())
 
-    def _take(self, words: tuple[Word, ...] | list[Word]) -> list[Effect]:
+    def _take(self, words: Iterable[Word], sender: Address | None = None) -> list[Effect]:
         effects: list[Effect] = []
         for word in words:
             address = word.address
@@ -316,7 +327,7 @@ class Membership:
             if word.status == DOWN and known is not None and known.status == ALIVE:
                 # Hearsay of one who was cut off: the accused gets its chance to object first.
                 word = Word(address, word.incarnation, SUSPECT)
-            if not self.view.take(word):
+            if not self.view.take(word, SPEAKING if address == sender else HEARD_OF):
                 continue
             if word.status == SUSPECT:
                 key = ("down", address, word.incarnation)

@@ -19,8 +19,9 @@ UNHEARD = -1
 
 WORDS_AT_ONCE = 6
 
-# How likely a stranger replaces a member in a full view. Low, as every change is told to others.
-REPLACED = 0.1
+# How likely a stranger replaces a member in a full view: one that is heard of, or one that speaks
+# for itself. The latter more, so that nobody ends up in no view at all; low, as changes cost.
+HEARD_OF, SPEAKING = 0.1, 0.3
 
 
 class Word(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -57,11 +58,11 @@ class View:
         """Members that may be there, or come back."""
         return [w.address for w in self.words.values() if w.status != LEFT]
 
-    def take(self, word: Word) -> bool:
+    def take(self, word: Word, chance: float = HEARD_OF) -> bool:
         """Believe a word if it is newer than what is known; it is then news to tell on."""
         known = self.words.get(word.address)
         if known is None:
-            if len(self.words) >= self._capacity and not self._make_room(word):
+            if len(self.words) >= self._capacity and not self._make_room(word, chance):
                 return False
             self.changed = True
         elif not word.overrides(known):
@@ -87,12 +88,12 @@ class View:
                 del self._tellings[address]
         return [self.words[a] for a in chosen]
 
-    def _make_room(self, word: Word) -> bool:
+    def _make_room(self, word: Word, chance: float) -> bool:
         """Those who left go first; otherwise chance decides, so that a view is a fair sample."""
         if self._left:
             candidates = self._with_status(LEFT, LEFT)
             self._left -= 1
-        elif word.status <= SUSPECT and self._generator.chance(REPLACED):
+        elif word.status <= SUSPECT and self._generator.chance(chance):
             # Half of the room is safe for members that are down: they may be the other half of a
             # partition, and nobody else might remember them.
             down = self._with_status(DOWN, DOWN)

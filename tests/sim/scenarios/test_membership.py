@@ -1,13 +1,17 @@
-"""Membership with a rule dropped is caught by its scenario."""
+"""Membership in networks that outgrow a view; with a rule dropped, its scenario objects."""
 
 import pytest
 from tests.sim.scenarios.swarm import is_caught
 
-from thalweg.overlay.membership import Membership
+from thalweg.overlay.generator import Generator
+from thalweg.overlay.membership import Join, Membership, Settings
 from thalweg.overlay.protocol import SetTimer
 from thalweg.overlay.stack import Stack
 from thalweg.overlay.view import LEFT, Word
-from thalweg.sim.scenarios.membership import MembershipScenario
+from thalweg.sim.kernel import SECOND_US
+from thalweg.sim.scenarios.membership import MembershipScenario, members_at
+from thalweg.sim.weather import Weather
+from thalweg.sim.world import World
 
 ENOUGH_SEEDS = range(60)
 
@@ -33,8 +37,8 @@ class NeverObjects(Membership):
 class NeverGivesUp(Membership):
     """Suspects stay suspects."""
 
-    def _take(self, words):
-        return [e for e in super()._take(words) if not isinstance(e, SetTimer)]
+    def _take(self, words, sender=None):
+        return [e for e in super()._take(words, sender) if not isinstance(e, SetTimer)]
 
 
 class ForgetsIncarnations(Membership):
@@ -63,3 +67,36 @@ def test_a_dropped_rule_is_caught(broken):
             return Stack([broken()])
 
     assert is_caught(Mutant, ENOUGH_SEEDS)
+
+
+def _connected(world, start):
+    """Everybody that word from `start` can get to: those who know each other, one way or both."""
+    known = {h.address: set(members_at(h).up()) for h in world.up()}
+    found, todo = {start}, [start]
+    while todo:
+        here = todo.pop()
+        for there in known[here] | {a for a, others in known.items() if here in others}:
+            if there not in found:
+                found.add(there)
+                todo.append(there)
+    return found
+
+
+def test_halves_find_each_other_where_nobody_knows_all():
+    """Forty nodes that remember eight each, cut in two for long enough to give each other up."""
+    world = World(lambda address: Stack([Membership(Settings(capacity=8))]), seed=1)
+    names = [f"n{number}" for number in range(40)]
+    for number, address in enumerate(names):
+        world.start(address)
+        world.call(address, "membership", Join((names[number // 2],)))
+    world.run_for(30 * SECOND_US)
+    world.weather = Weather(
+        Generator(1), side={n: n % 2 for n in range(40)}, cut=frozenset({(0, 1), (1, 0)})
+    )
+    world.run_for(90 * SECOND_US)
+    for side in (0, 1):
+        assert _connected(world, names[side]) == set(names[side::2])
+    world.weather = None
+    world.run_for(60 * SECOND_US)
+    assert _connected(world, "n0") == set(names)
+    assert all(len(members_at(h).view.words) <= 8 for h in world.up())
