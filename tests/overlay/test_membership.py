@@ -192,3 +192,13 @@ def test_the_down_are_not_doubted():
 def test_impossible_settings_are_refused(wrong):
     with pytest.raises(ValueError):  # noqa: PT011
         Settings(**wrong)
+
+
+def test_a_doubted_stranger_finds_a_place_in_a_full_view():
+    node = Membership(Settings(capacity=2))
+    node.step(0, Init("me", 1, {}))
+    for other in "ab":
+        node.step(0, Receive(other, Compare((Word(other, 0, ALIVE),), True)))
+    node.step(0, Call(Doubt("c")))
+    assert "c" in node.up()
+    assert len(node.view.words) == 2

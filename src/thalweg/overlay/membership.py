@@ -230,7 +230,7 @@ class Membership:
         effects: list[Effect] = []
         if known is None or known.incarnation == UNHEARD:
             # A stranger that another protocol deals with: a member from now on, dead or alive.
-            effects = self._take([Word(address, 0, ALIVE)])
+            effects = self._take([Word(address, 0, ALIVE)], chance=1.0)
         if self.view.is_up(address) and address not in self._probed.values():
             effects += self._probe(address)
         return effects
@@ -313,7 +313,9 @@ class Membership:
     def _everything(self) -> tuple[Word, ...]:
         return (Word(self.address, self.incarnation, ALIVE), *self.view.words.values())
 
-    def _take(self, words: Iterable[Word], sender: Address | None = None) -> list[Effect]:
+    def _take(
+        self, words: Iterable[Word], sender: Address | None = None, chance: float = HEARD_OF
+    ) -> list[Effect]:
         effects: list[Effect] = []
         for word in words:
             address = word.address
@@ -327,7 +329,7 @@ class Membership:
             if word.status == DOWN and known is not None and known.status == ALIVE:
                 # Hearsay of one who was cut off: the accused gets its chance to object first.
                 word = Word(address, word.incarnation, SUSPECT)
-            if not self.view.take(word, SPEAKING if address == sender else HEARD_OF):
+            if not self.view.take(word, SPEAKING if address == sender else chance):
                 continue
             if word.status == SUSPECT:
                 key = ("down", address, word.incarnation)

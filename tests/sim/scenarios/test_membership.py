@@ -37,8 +37,8 @@ class NeverObjects(Membership):
 class NeverGivesUp(Membership):
     """Suspects stay suspects."""
 
-    def _take(self, words, sender=None):
-        return [e for e in super()._take(words, sender) if not isinstance(e, SetTimer)]
+    def _take(self, words, *options, **more):
+        return [e for e in super()._take(words, *options, **more) if not isinstance(e, SetTimer)]
 
 
 class ForgetsIncarnations(Membership):
