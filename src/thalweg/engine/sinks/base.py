@@ -30,14 +30,34 @@ class Sink(Protocol):
     def close(self) -> None: ...
 
 
+class BulkSink(Protocol):
+    """Takes the emissions of all queries, a tick at a time; otherwise a sink like any other.
+
+    Members of a family come in one frame: what is written for thousands of queries costs as much as
+    its rows, not as much as its queries.
+    """
+
+    def open(self, committed: bytes | None) -> None: ...
+
+    def write_all(self, emissions: Sequence[Emission | FamilyEmission]) -> None: ...
+
+    def progress(self) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
+Key = tuple[str | None, str]  # of a sink: the query, or None for all of them; and a name
+
+
 class SinkOutlet:
-    """All sinks of all queries as one outlet; sinks are named `query/name`."""
+    """All sinks of all queries as one outlet; sinks are named `query/name`, or `name` for all."""
 
     def __init__(self) -> None:
-        self._sinks: dict[tuple[str, str], Sink] = {}
+        self._sinks: dict[Key, Sink | BulkSink] = {}
         self._of: dict[str, list[Sink]] = {}  # by query
+        self._of_all: list[BulkSink] = []
         self._tick = 0  # the last one that was delivered
-        self._before: dict[tuple[str, str], bytes] = {}  # progress when its delivery began
+        self._before: dict[Key, bytes] = {}  # progress when its delivery began
 
     def attach(self, query: str, name: str, sink: Sink) -> None:
         """Take in a sink that is open; it gets the query's emissions from the next tick on."""
@@ -45,16 +65,29 @@ class SinkOutlet:
         self._of.setdefault(query, []).append(sink)
         self._before[query, name] = sink.progress()
 
+    def attach_all(self, name: str, sink: BulkSink) -> None:
+        """Take in an open sink for every query, also for those that come later."""
+        self._sinks[None, name] = sink
+        self._of_all.append(sink)
+        self._before[None, name] = sink.progress()
+
     def detach(self, query: str, name: str | None = None) -> None:
         """Close one sink of a query, or all of them."""
         for key in [k for k in self._sinks if k[0] == query and name in (None, k[1])]:
-            self._before.pop(key)
-            sink = self._sinks.pop(key)
-            self._of[query].remove(sink)
-            sink.close()
+            self._of[query].remove(self._remove(key))  # type: ignore[arg-type]
+
+    def detach_all(self, name: str) -> None:
+        """Close a sink that takes every query."""
+        self._of_all.remove(self._remove((None, name)))  # type: ignore[arg-type]
+
+    def _remove(self, key: Key) -> Sink | BulkSink:
+        self._before.pop(key)
+        sink = self._sinks.pop(key)
+        sink.close()
+        return sink
 
     def wants(self, query: str) -> bool:
-        return bool(self._of.get(query))
+        return bool(self._of_all or self._of.get(query))
 
     def deliver(self, emissions: Sequence[Emission | FamilyEmission]) -> None:
         if not emissions:
@@ -64,6 +97,10 @@ class SinkOutlet:
         else:
             self._tick = emissions[0].tick
             self._before = {key: sink.progress() for key, sink in self._sinks.items()}
+        for bulk in self._of_all:
+            bulk.write_all(emissions)
+        if not any(self._of.values()):
+            return  # nobody asks who of a family said what
         for emission in one_by_one(emissions):
             for sink in self._of.get(emission.query, ()):
                 sink.write(emission)
@@ -79,10 +116,13 @@ class SinkOutlet:
 
     def close(self) -> None:
         for query, name in list(self._sinks):
-            self.detach(query, name)
+            if query is None:
+                self.detach_all(name)
+            else:
+                self.detach(query, name)
 
 
-def open_where_it_was(store: Store, query: str, name: str, sink: Sink) -> None:
+def open_where_it_was(store: Store, query: str | None, name: str, sink: Sink | BulkSink) -> None:
     """Open a sink where it left off, or for the first time, as the book says.
 
     A first opening is written down at once, so that what a crash leaves in the sink's file can be
@@ -93,6 +133,6 @@ def open_where_it_was(store: Store, query: str, name: str, sink: Sink) -> None:
     store.write_progress(place, sink.progress())
 
 
-def progress_name(query: str, sink: str) -> str:
-    """Under which name the book keeps a sink's progress."""
-    return f"sink/{query}/{sink}"
+def progress_name(query: str | None, sink: str) -> str:
+    """Under which name the book keeps a sink's progress; without a query, it takes all of them."""
+    return f"sink/{query}/{sink}" if query is not None else f"sink-of-all/{sink}"

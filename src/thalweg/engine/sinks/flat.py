@@ -16,9 +16,9 @@ def flat(emission: Emission) -> pl.DataFrame:
     return rows
 
 
-def flat_names(columns: tuple[str, ...]) -> list[str]:
-    """A column that is itself called `_ts` or `_op` gets one more underscore."""
-    taken = [TS, OP]
+def flat_names(columns: tuple[str, ...], own: tuple[str, ...] = (TS, OP)) -> list[str]:
+    """A column that is itself called like a sink's own gets one more underscore."""
+    taken = list(own)
     for column in columns:
         while column in taken:
             column = "_" + column
