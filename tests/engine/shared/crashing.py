@@ -35,6 +35,9 @@ CREATE STREAM OpenAuction (itemID BIGINT, sellerID BIGINT, start_price DOUBLE)
 CREATE STREAM ClosedAuction (itemID BIGINT, buyerID BIGINT) TIMESTAMP BY timestamp TIMESTAMP;
 CREATE QUERY sold AS SELECT O.itemID, O.start_price, C.buyerID
     FROM OpenAuction [Range 3 Minute] O, ClosedAuction [Now] C WHERE O.itemID = C.itemID;
+CREATE QUERY sold_dear AS SELECT C.buyerID, O.start_price
+    FROM ClosedAuction [Range 10 Second] C, OpenAuction [Range 1 Minute] O
+    WHERE C.itemID = O.itemID AND O.start_price > 20;
 CREATE QUERY sellers AS SELECT sellerID, COUNT(*) AS items, MAX(start_price) AS highest
     FROM OpenAuction [Range 30 Second] GROUP BY sellerID;
 CREATE QUERY latest AS RSTREAM SELECT buyerID FROM ClosedAuction [Rows 2];

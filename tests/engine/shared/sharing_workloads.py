@@ -48,7 +48,7 @@ CONSTANTS = {
     "r.price": ("0.50", "1.00", "2.25"),
     "q.price": ("1.00", "2"),
 }
-WINDOWS = ("[Now]", "[Range 1 Second]", "[Range 3 Second]", "[Range 6 Second]", "[Unbounded]", "")
+WINDOWS = ("[Now]", "[Range 1]", "[Range 3]", "[Range 6]", "[Unbounded]", "")
 KINDS = ("", "ISTREAM ", "DSTREAM ")
 
 
@@ -112,7 +112,7 @@ def arrivals(draw: st.DrawFn, values: st.SearchStrategy[tuple]) -> list[Arrival]
     gaps = draw(st.lists(st.tuples(st.integers(0, 2), values), max_size=14))
     at, found = 0, []
     for position, (gap, row) in enumerate(gaps):
-        at += gap * 1000
+        at += gap
         found.append(Arrival(0, at, position, row, "+"))
     return found
 

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.conformance.runner import compare
 from tests.engine.shared.adapter import Collect, changes, push
 from tests.engine.shared.sharing_workloads import SharedWorkload, shared_workloads
 
 from thalweg.engine import reference
+from thalweg.engine.shared import families
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.executors import InProcess
+from thalweg.engine.shared.groups import Generation, core_of
+from thalweg.engine.shared.kernels import group
 
 SEEN: Counter[str] = Counter()
 
@@ -126,7 +132,7 @@ def test_members_of_groups_say_what_they_would_say_alone(
 def test_the_drawn_sets_hit_every_kind_of_index() -> None:
     SEEN.clear()
 
-    @settings(SETTINGS, max_examples=25, database=None, derandomize=True)
+    @settings(SETTINGS, max_examples=80, database=None, derandomize=True)
     @given(shared_workloads(), st.integers(1, 3))
     def draw(workload: SharedWorkload, tuples_per_tick: int) -> None:
         run(workload, tuples_per_tick, 1, sharing=True)
@@ -144,3 +150,51 @@ def test_the_drawn_sets_hit_every_kind_of_index() -> None:
         "of several windows",
     }
     assert not {w for w in wanted if not SEEN[w]}, SEEN
+
+
+# --- a broken engine is caught
+
+
+def _ends_by_the_loosest(stamps, lengths):  # type: ignore[no-untyped-def]
+    return families_ends_of(stamps, [np.max(length) for length in lengths])
+
+
+def _nothing_repeated(family, started, ended):  # type: ignore[no-untyped-def]
+    rows = _rows_of(family, started, ended)
+    return replace(rows, repeated=np.zeros(len(rows.repeated), dtype=bool))
+
+
+def _takes_anybody(self, member, frontier):  # type: ignore[no-untyped-def]
+    return self.representative.signature == core_of(member).signature
+
+
+def _forgets(*_, **__) -> None:  # type: ignore[no-untyped-def]
+    return None
+
+
+families_ends_of = families.ends_of
+_rows_of = families._Rows.of
+MUTANTS = {
+    "all members have the loosest windows": (families, "ends_of", _ends_by_the_loosest),
+    "equal rows are not netted": (families._Rows, "of", _nothing_repeated),
+    "open rows are forgotten": (group, "_remember", _forgets),
+    "members move where they are not covered": (Generation, "covers", _takes_anybody),
+    "residual conditions are not checked": (
+        families,
+        "_passing",
+        lambda family, frame, row, member: np.ones(len(row), dtype=bool),
+    ),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_the_drawn_sets_catch(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*MUTANTS[mutant])
+
+    @settings(SETTINGS, max_examples=400, database=None, derandomize=True, phases=[Phase.generate])
+    @given(shared_workloads(), st.integers(1, 3))
+    def draw(workload: SharedWorkload, tuples_per_tick: int) -> None:
+        run(workload, tuples_per_tick, 1, sharing=True)
+
+    with pytest.raises((AssertionError, KeyError)):
+        draw()
