@@ -32,7 +32,7 @@ class ChordScenario(Scenario):
     most_nodes = 12
     warm_up_us = 7 * SECOND_US
     storm_us = 15 * SECOND_US
-    settle_within_us = 90 * SECOND_US
+    settle_within_us = 60 * SECOND_US
     stay_us = 3 * SECOND_US
     act_every_us = SECOND_US
 

@@ -20,7 +20,7 @@ class DhtScenario(ChordScenario):
     name = "dht"
     about = "values put on a Chord ring, each with copies that follow its owner"
     most_nodes = 9
-    settle_within_us = 120 * SECOND_US
+    settle_within_us = 60 * SECOND_US
     storm_us = 13 * SECOND_US
     act_every_us = 3 * SECOND_US // 4
 

@@ -22,7 +22,7 @@ class MembershipScenario(Scenario):
     about = "who is in the network, and who has stopped"
     fewest_nodes = 2
     most_nodes = 14
-    settle_within_us = 60 * SECOND_US
+    settle_within_us = 45 * SECOND_US
     stay_us = 4 * SECOND_US
 
     def __init__(self, options: Options, generator: Generator) -> None:
