@@ -11,7 +11,6 @@ from tests.placement.problems import problem_of
 
 from thalweg.placement.arrays import NONE
 from thalweg.placement.cost import Weights
-from thalweg.placement.ledger import Ledger
 from thalweg.placement.making_way import in_the_way, put_back, take_out
 from thalweg.placement.milp.room import Limits, make_room
 from thalweg.placement.prices import prices
@@ -67,7 +66,7 @@ def test_without_work_nothing_moves() -> None:
     assert planner.submit([1]).how == "refused"
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(st.integers(0, 1000), st.integers(0, 1000))
 def test_what_is_taken_out_can_be_put_back_as_it_was(seed: int, pick: int) -> None:
     problem = make_problem(NARROW, seed)
@@ -110,10 +109,10 @@ def test_the_solver_makes_room_or_leaves_all_as_it_was() -> None:
 
 
 def _ask_the_solver(planner: Sqpr, query: int) -> bool:
-    ledger: Ledger = planner.ledger
+    ledger = planner.ledger
     before = planner.deployment()
-    plans = planner._abstract(query)
-    near = nearest(ledger, plans, prices(ledger, Weights()), planner._foresight, NONE)
+    plans = planner.placing.abstract(query)
+    near = nearest(ledger, plans, prices(ledger, Weights()), planner.placing.foresight, NONE)
     assert near is not None
     others = in_the_way(ledger, ledger.shortages(near))
     answer = make_room(ledger, query, plans, near, others, Weights(), Limits(nodes=100))

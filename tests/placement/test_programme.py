@@ -15,9 +15,10 @@ from thalweg.placement.abstract import AbstractPlans, abstract_plans
 from thalweg.placement.cost import Weights
 from thalweg.placement.foresight import DISCOUNT, Foresight
 from thalweg.placement.ledger import Ledger, Run, Send
+from thalweg.placement.offers import offer
 from thalweg.placement.prices import Prices, prices
 from thalweg.placement.problem import Hosts, Problem
-from thalweg.placement.programme import cheapest, offer, plan_query
+from thalweg.placement.programme import cheapest, plan_query
 from thalweg.placement.workload import Workload, make_problem
 
 TINY = Workload(hosts=3, base_streams=4, queries=3, ways=(2, 3), cpu=1e6, selectivity=(0.1, 0.9))

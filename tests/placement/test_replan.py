@@ -78,7 +78,7 @@ def test_a_starved_host_sheds_the_latest_first() -> None:
     assert moved
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(st.integers(0, 1000))
 def test_whatever_was_measured_the_result_fits_it(seed: int) -> None:
     problem, running = deployed(seed)
@@ -91,7 +91,7 @@ def test_whatever_was_measured_the_result_fits_it(seed: int) -> None:
     assert {q for q in admitted if result.deployment.serves[q] == NONE} == lost
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(st.integers(0, 1000))
 def test_migrations_and_changes_lead_from_one_deployment_to_the_other(seed: int) -> None:
     problem, before = deployed(seed)

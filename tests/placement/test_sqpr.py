@@ -48,9 +48,26 @@ def applied(before: Deployment, changes: tuple[HostChange, ...], after: Deployme
     return deployment(len(after.serves), runs=runs, sends=sends, serves=after.serves)
 
 
-@given(st.integers(0, 1000), STEPS)
-def test_every_step_is_verified_told_and_drops_nobody(seed: int, steps: list) -> None:
+def demanding(problem: Problem, seed: int) -> Problem:
+    """The same with limited links, latencies, and queries with proxies and bounds."""
+    rng = np.random.default_rng(seed)
+    count, queries = len(problem.hosts), len(problem.queries)
+    hosts = replace(
+        problem.hosts,
+        link_bps=rng.uniform(5, 40, (count, count)) * MBPS,
+        latency_ms=rng.uniform(1, 20, (count, count)),
+    )
+    proxy = np.where(rng.random(queries) < 0.3, rng.integers(0, count, queries), NONE)
+    bound = np.where(rng.random(queries) < 0.3, rng.uniform(5, 60, queries), np.inf)
+    wishes = replace(problem.queries, proxy=proxy.astype(np.int32), latency_bound_ms=bound)
+    return Problem(hosts, problem.streams, problem.operators, wishes)
+
+
+@given(st.integers(0, 1000), STEPS, st.booleans())
+def test_every_step_is_verified_told_and_drops_nobody(seed: int, steps: list, hard: bool) -> None:
     problem = make_problem(CROWDED, seed)
+    if hard:
+        problem = demanding(problem, seed)
     planner = Sqpr(problem)
     upcoming = list(range(len(problem.queries)))
     admitted: set[int] = set()
@@ -96,7 +113,8 @@ def test_an_identical_query_is_found_at_once() -> None:
 
 def test_the_same_seed_gives_the_same_plan() -> None:
     plan = find_strategy("sqpr").plan
-    one, two = (plan(make_problem(CROWDED, 5), Options()) for _ in range(2))
+    small = replace(CROWDED, queries=40)
+    one, two = (plan(make_problem(small, 5), Options()) for _ in range(2))
     assert one.deployment == two.deployment
     assert one.refusals == two.refusals
 
@@ -112,6 +130,19 @@ def test_planning_goes_on_from_what_runs() -> None:
     assert verify(problem, again.deployment()) == ()
     kept = running.serves != NONE
     assert (again.deployment().serves[kept] != NONE).all()
+
+
+def test_what_runs_already_stays_as_it_is() -> None:
+    problem = two_way()
+    planner = Sqpr(problem)
+    planner.submit([0, 1])
+    again = find_strategy("sqpr").plan(problem.with_running(planner.deployment()), Options())
+    assert again.deployment == planner.deployment()
+    planner.submit([0])
+    planner.remove([0, 1])
+    assert len(planner.deployment().runs) == 0
+    with pytest.raises(ValueError, match="not served"):
+        planner.remove([0])
 
 
 def test_a_batch_admits_what_needs_least_first() -> None:

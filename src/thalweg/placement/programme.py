@@ -20,37 +20,12 @@ import numpy as np
 from thalweg.placement.abstract import AbstractPlans
 from thalweg.placement.arrays import NONE, Flags, Floats, Ints
 from thalweg.placement.foresight import Foresight
-from thalweg.placement.ledger import SLACK, Ledger, Piece, Run, Send, Shortage
+from thalweg.placement.ledger import Ledger, Piece, Run, Send
+from thalweg.placement.offers import Offer, limited, offer, offer_less
 from thalweg.placement.prices import Prices
 
 HERE, RECEIVED = -1, -2  # how a stream comes to a host, where no operator's number says it
 ATTEMPTS = 4
-MISUSE = 1e6  # what using all of a host's capacity once too much costs, when that is allowed
-
-
-@dataclass(slots=True, eq=False)
-class Offer:
-    """What the programme may use of each host, and what it pays."""
-
-    prices: Prices
-    cpu: Floats
-    out_bps: Floats
-    in_bps: Floats
-    link_bps: Floats | None
-    delay_price: float = 0.0  # per ms of each send
-    strict: bool = True  # False: capacities may be exceeded, at a price that no plan would pay
-
-
-def offer(ledger: Ledger, prices: Prices, *, strict: bool = True) -> Offer:
-    hosts = ledger.problem.hosts
-    return Offer(
-        prices,
-        ledger.cpu_left + SLACK * hosts.cpu,
-        ledger.out_left + SLACK * hosts.out_bps,
-        ledger.in_left + SLACK * hosts.in_bps,
-        None if ledger.link_left is None else ledger.link_left + SLACK,
-        strict=strict,
-    )
 
 
 @dataclass(slots=True, eq=False)
@@ -91,7 +66,7 @@ def plan_query(
         short = ledger.shortages(piece)
         if not short:
             return piece
-        _offer_less(offered, short)
+        offer_less(offered, short)
     return None
 
 
@@ -112,7 +87,7 @@ def cheapest(
     wanted = plans.wanted
     need = float(rate[wanted])
     total = ways[wanted].cost + need * offered.prices.out_bps
-    total = _limit(total, need, offered.out_bps, offered.strict)
+    total = limited(total, need, offered.out_bps, offered.strict)
     host = proxy if proxy != NONE else int(total.argmin())
     if not np.isfinite(total[host]):
         return None
@@ -148,8 +123,8 @@ def _make(
         cpu = sum((w.cpu for w in inputs), start=np.full(len(price), gamma))
         in_bps = sum((w.in_bps for w in inputs), start=np.zeros(len(price)))
         cost = sum((w.cost for w in inputs), start=gamma * price)
-        cost = _limit(cost, cpu, offered.cpu, offered.strict)
-        cost = _limit(cost, in_bps, offered.in_bps, offered.strict)
+        cost = limited(cost, cpu, offered.cpu, offered.strict)
+        cost = limited(cost, in_bps, offered.in_bps, offered.strict)
         pinned = int(operators.pinned[operator])
         better = (cost < found.cost) & ledger.alive
         if pinned != NONE:
@@ -168,12 +143,12 @@ def _spread(ledger: Ledger, found: _Ways, rate: float, offered: Offer) -> None:
 def _spread_from_best(ledger: Ledger, found: _Ways, rate: float, offered: Offer) -> None:
     """All links being alike, one host is the best sender for everyone, and no relay helps."""
     leaving = found.cost + rate * offered.prices.out_bps
-    leaving = _limit(leaving, rate, offered.out_bps, offered.strict)
+    leaving = limited(leaving, rate, offered.out_bps, offered.strict)
     sender = int(leaving.argmin())
     if not np.isfinite(leaving[sender]):
         return
     cost = leaving[sender] + rate * offered.prices.in_bps
-    cost = _limit(cost, rate, offered.in_bps, offered.strict)
+    cost = limited(cost, rate, offered.in_bps, offered.strict)
     better = (cost < found.cost) & ledger.alive
     better[sender] = False
     count = len(cost)
@@ -193,15 +168,15 @@ def _spread_by_links(ledger: Ledger, found: _Ways, rate: float, offered: Offer) 
     link = np.zeros((len(hosts), len(hosts)))
     if offered.link_bps is not None and offered.prices.link_bps is not None:
         link = link + rate * offered.prices.link_bps
-        link = _limit(link, rate, offered.link_bps, offered.strict)
+        link = limited(link, rate, offered.link_bps, offered.strict)
     if hosts.latency_ms is not None:
         link = link + offered.delay_price * hosts.latency_ms
     np.fill_diagonal(link, np.inf)
-    into = _limit(rate * offered.prices.in_bps, rate, offered.in_bps, offered.strict)
+    into = limited(rate * offered.prices.in_bps, rate, offered.in_bps, offered.strict)
     count = len(hosts)
     for _ in range(count):  # as many rounds as a way has hops; mostly one or two
         leaving = found.cost + rate * offered.prices.out_bps
-        leaving = _limit(leaving, rate, offered.out_bps, offered.strict)
+        leaving = limited(leaving, rate, offered.out_bps, offered.strict)
         through = leaving[:, None] + link
         sender = through.argmin(axis=0).astype(np.int32)
         cost = through[sender, np.arange(count)] + into
@@ -209,14 +184,6 @@ def _spread_by_links(ledger: Ledger, found: _Ways, rate: float, offered: Offer) 
         if not better.any():
             return
         found.improve(better, cost, np.zeros(count), np.full(count, rate), RECEIVED, sender)
-
-
-def _limit(cost: Floats, need: Floats | float, left: Floats, strict: bool) -> Floats:
-    excess = need - left
-    if strict:
-        return np.where(excess > 0, np.inf, cost)
-    share = np.maximum(excess, 0.0) / np.maximum(left + np.maximum(excess, 0.0), 1e-12)
-    return cost + MISUSE * share
 
 
 def _piece(plans: AbstractPlans, ways: dict[int, _Ways], host: int) -> Piece:
@@ -238,29 +205,3 @@ def _piece(plans: AbstractPlans, ways: dict[int, _Ways], host: int) -> Piece:
             runs.append(Run(at, how))
             stack += [(i, at) for i in plans.inputs[how]]
     return Piece(plans.wanted, host, tuple(runs), tuple(sends))
-
-
-def _offer_less(offered: Offer, short: list[Shortage]) -> None:
-    for lack in short:
-        if lack.resource == "link":
-            assert offered.link_bps is not None
-            offered.link_bps[lack.host, lack.target] /= 2
-        else:
-            _column(offered, lack.resource)[lack.host] /= 2
-
-
-def withdraw(offered: Offer, lack: Shortage) -> None:
-    """Offer none of what was short, where it was short."""
-    if lack.resource == "link":
-        assert offered.link_bps is not None
-        offered.link_bps[lack.host, lack.target] = 0.0
-    else:
-        _column(offered, lack.resource)[lack.host] = 0.0
-
-
-def _column(offered: Offer, resource: str) -> Floats:
-    return {
-        "cpu": offered.cpu,
-        "bandwidth out": offered.out_bps,
-        "bandwidth in": offered.in_bps,
-    }[resource]

@@ -12,8 +12,9 @@ from thalweg.placement.abstract import AbstractPlans
 from thalweg.placement.arrays import NONE
 from thalweg.placement.foresight import Foresight
 from thalweg.placement.ledger import SLACK, Ledger, Piece
+from thalweg.placement.offers import offer, withdraw
 from thalweg.placement.prices import Prices
-from thalweg.placement.programme import cheapest, offer, withdraw
+from thalweg.placement.programme import cheapest
 from thalweg.placement.strategy import Refusal
 
 

@@ -32,7 +32,7 @@ CROWDED = Workload(
 LEAN = Weights(balance=0.0)
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(st.integers(0, 10_000))
 def test_for_one_query_with_room_the_model_and_the_programme_agree(seed: int) -> None:
     problem = make_problem(TINY, seed)
@@ -53,7 +53,7 @@ def test_for_one_query_with_room_the_model_and_the_programme_agree(seed: int) ->
     assert one == pytest.approx(two, abs=1e-6)
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(st.integers(0, 10_000))
 def test_the_whole_is_verified_and_admits_no_fewer_than_query_by_query(seed: int) -> None:
     problem = make_problem(CROWDED, seed)

@@ -24,8 +24,8 @@ from thalweg.placement.milp.model import Model, build, chosen
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    results: int = 4  # that may move
-    hosts: int = 8
+    results: int = 3  # that may move
+    hosts: int = 6
     senders: int = 3  # outside hosts that may send a stream in
     nodes: int = 300
     gap: float = 0.1
@@ -61,7 +61,7 @@ def make_room(
 
 def _hosts(ledger: Ledger, near: Piece, taken: TakenOut, limits: Limits) -> list[int]:
     """The nearest plan's, those that were used by what was taken out, and those with most left."""
-    chosen = dict.fromkeys([*(run.host for run in near.runs), near.host])
+    chosen = dict.fromkeys([near.host, *(run.host for run in near.runs)])  # near.host: the proxy
     chosen |= dict.fromkeys(row.host for row in taken.removed if isinstance(row, Run))
     for host in np.argsort(-_plenty(ledger), kind="stable").tolist():
         if ledger.alive[host]:
