@@ -12,7 +12,7 @@ import resource
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from thalweg.experiments.report import Goal, Progress, Report
 from thalweg.overlay.chord.messages import Create
@@ -35,6 +35,9 @@ from thalweg.sim.trace import Trace
 from thalweg.sim.weather import Rates, Weather
 from thalweg.sim.world import World
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 ECHOES = 3  # answers to each ping
 MEMBERS_REMEMBERED = 32
 LARGE = 4_096
@@ -48,21 +51,27 @@ class Parameters:
     seconds: int = 10  # simulated and measured, once the ring has grown
     seed: int = 7
 
+    def __post_init__(self) -> None:
+        if min(self.nodes, default=0) < 2 or min(self.echo_seconds, self.seconds) < 1:
+            raise ValueError("a ring has two nodes or more, and is measured for a second or more")
+
     @classmethod
     def quick(cls) -> Parameters:
         return cls(bare_events=500_000, echo_seconds=1, nodes=(64, 1_024), seconds=5)
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
-    progress("bare events")
+    progress("bare events", 0.0)
     rows = [_bare(parameters.bare_events, max(parameters.nodes))]
     for traced in (False, True):
-        progress(f"echoes {'with' if traced else 'without'} a trace")
+        progress(f"echoes {'with' if traced else 'without'} a trace", 0.05)
         rows.append(_echoes(max(parameters.nodes), parameters.echo_seconds, traced))
+    done, of = 0, 2 * sum(parameters.nodes)
     for nodes in parameters.nodes:
         for rates in (Rates(), Rates(loss=0.05, duplication=0.05, delay=0.05)):
-            progress(f"membership and Chord, {nodes:,} nodes")
+            progress(f"membership and Chord, {nodes:,} nodes", 0.1 + 0.9 * done / of)
             rows.append(_ring(nodes, parameters.seconds, rates, parameters.seed))
+            done += nodes
     real = [r["events/s"] for r in rows if r["what"].startswith("membership")]
     goals = [
         Goal("bare events", rows[0]["events/s"], 200_000, "events/s"),
@@ -73,8 +82,21 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     # Neighbours on the machine cost caches and clock rate, even where seconds are the processor's.
     load = f"Load of the machine meanwhile: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores."
     return Report(
-        "sim", "Speed of the simulator, one core", asdict(parameters), rows, goals, [load]
+        "sim",
+        "Speed of the simulator, one core",
+        asdict(parameters),
+        rows,
+        goals,
+        notes=[load],
+        figures={"speed": lambda axes: _draw(axes, rows)},
     )
+
+
+def _draw(axes: Axes, rows: list[dict[str, Any]]) -> None:
+    axes.barh([f"{r['what']}, {r['nodes']:,} nodes" for r in rows], [r["events/s"] for r in rows])
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.set_xlabel("events a second")
 
 
 def _row(what: str, nodes: int, events: int, seconds: float) -> dict[str, Any]:
