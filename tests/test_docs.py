@@ -16,8 +16,6 @@ from typer.testing import CliRunner
 from thalweg.cli.main import app
 
 DOCS = Path(__file__).parents[1] / "docs"
-WEATHER = re.search(r"\$ cat weather.cql\n(.*?)\$", (DOCS / "cli.md").read_text(), re.S)
-READINGS = re.search(r"\$ cat readings.jsonl\n(.*?)\$", (DOCS / "cli.md").read_text(), re.S)
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -42,10 +40,9 @@ def agrees(shown: str, found: str) -> bool:
 @pytest.fixture
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveService]:
     monkeypatch.chdir(tmp_path)
-    assert WEATHER is not None
-    assert READINGS is not None
-    Path("weather.cql").write_text(WEATHER[1])
-    Path("readings.jsonl").write_text(READINGS[1])
+    for command, shown in steps("cli.md"):
+        if command.startswith("cat "):
+            Path(command.removeprefix("cat ")).write_text(shown + "\n")
     live = LiveService(tmp_path / "data")
     yield live
     live.close()

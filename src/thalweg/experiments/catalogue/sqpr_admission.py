@@ -52,7 +52,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     return Report(
         "sqpr-admission",
         "Admitted against submitted queries (SQPR, figure 4a)",
-        asdict(parameters),
+        {**asdict(parameters), "seeds": grid.seeds},
         grid.rows("network", (HEURISTIC, REFERENCE)),
         goals=_goals(parameters, grid),
         beside=_beside(parameters, grid),
@@ -63,7 +63,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
                 {planner: grid.curves(network, planner, points) for planner in grid.planners},
                 across="submitted queries",
                 up="admitted queries",
-                title=f"{network}, mean and range of {parameters.seeds} seeds",
+                title=f"{network}, mean and range of {grid.seeds} seeds",
             )
             for network in workloads
         },

@@ -58,7 +58,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     return Report(
         "sqpr-batching",
         "Queries planned in batches (SQPR, figure 4b)",
-        asdict(parameters),
+        {**asdict(parameters), "seeds": grid.seeds},
         grid.rows("network", (_batch(parameters.batches[0]),)),
         beside=[_beside(parameters, grid, network) for network in grid.workloads],
         figures={
@@ -67,7 +67,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
                 {planner: grid.curves(network, planner, points) for planner in grid.planners},
                 across="submitted queries",
                 up="admitted queries",
-                title=f"{network}, {parameters.seeds} seeds",
+                title=f"{network}, {grid.seeds} seeds",
             )
             for network in workloads
         },

@@ -63,7 +63,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     return Report(
         "sqpr-complexity",
         "Admitted queries by the number of streams they join (SQPR, figure 5c)",
-        {**asdict(parameters), "cpu of a host": cpu},
+        {**asdict(parameters), "seeds": grid.seeds, "cpu of a host": cpu},
         grid.rows("joins", (REFERENCE,)),
         beside=[_beside(parameters, grid, mbps) for mbps in parameters.host_mbps],
         figures={
@@ -72,7 +72,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
                 lines,
                 across="streams joined by a query",
                 up="admitted queries",
-                title=f"{parameters.hosts} hosts, {parameters.seeds} seeds",
+                title=f"{parameters.hosts} hosts, {grid.seeds} seeds",
             )
         },
     )

@@ -55,7 +55,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     return Report(
         "sqpr-hosts",
         "Admitted queries by the number of hosts (SQPR, figure 5a)",
-        {**asdict(parameters), "cpu of a host": cpu},
+        {**asdict(parameters), "seeds": grid.seeds, "cpu of a host": cpu},
         grid.rows("hosts", (HEURISTIC, REFERENCE)),
         goals=_goals(parameters, grid),
         beside=_beside(parameters, grid),
@@ -65,7 +65,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
                 lines,
                 across="hosts",
                 up="admitted queries",
-                title=f"{parameters.host_mbps:g} Mbps, {parameters.seeds} seeds",
+                title=f"{parameters.host_mbps:g} Mbps, {grid.seeds} seeds",
             )
         },
     )

@@ -61,19 +61,19 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     return Report(
         "sqpr-load",
         "Distribution of CPU and network load (SQPR, figures 7b and 7c)",
-        asdict(parameters),
+        {**asdict(parameters), "seeds": grid.seeds},
         [_row(grid, *key, *found) for key, found in loads.items()],
         beside=_beside(parameters, loads),
         figures={
             "cpu": distributions(
                 {f"{p}-{n}": (100 * cpu).tolist() for (n, p), (cpu, _) in loads.items()},
                 across="CPU in use, %",
-                title=f"7(b): hosts of {parameters.seeds} seeds",
+                title=f"7(b): hosts of {grid.seeds} seeds",
             ),
             "network": distributions(
                 {f"{p}-{n}": (bps / 1e3).tolist() for (n, p), (_, bps) in loads.items()},
                 across="sent and received, kbps",
-                title=f"7(c): hosts of {parameters.seeds} seeds",
+                title=f"7(c): hosts of {grid.seeds} seeds",
             ),
         },
     )

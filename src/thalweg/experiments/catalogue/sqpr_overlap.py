@@ -67,7 +67,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     return Report(
         "sqpr-overlap",
         "Overlap between queries (SQPR, figure 4c)",
-        {**asdict(parameters), "cpu of a host": cpu},
+        {**asdict(parameters), "seeds": grid.seeds, "cpu of a host": cpu},
         grid.rows("workload", (REFERENCE,)),
         goals=_goals(parameters, grid),
         beside=_beside(parameters, grid),
@@ -83,7 +83,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
                 },
                 across="Zipf parameter",
                 up="admitted queries",
-                title=f"{mbps:g} Mbps, {parameters.seeds} seeds",
+                title=f"{mbps:g} Mbps, {grid.seeds} seeds",
             )
             for mbps in parameters.host_mbps
         },

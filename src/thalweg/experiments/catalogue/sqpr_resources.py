@@ -65,7 +65,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     return Report(
         "sqpr-resources",
         "Admitted queries by the resources of hosts (SQPR, figure 5b)",
-        asdict(parameters),
+        {**asdict(parameters), "seeds": grid.seeds},
         grid.rows("hosts", (REFERENCE,)),
         beside=[_beside(parameters, grid)],
         figures={
@@ -74,7 +74,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
                 lines,
                 across="CPU of all hosts, % of what all queries need with full reuse",
                 up="admitted queries",
-                title=f"{parameters.hosts} hosts, {parameters.seeds} seeds",
+                title=f"{parameters.hosts} hosts, {grid.seeds} seeds",
             )
         },
     )

@@ -61,7 +61,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     return Report(
         "sqpr-soda",
         "Admitted queries of SQPR and SODA (SQPR, figure 7a)",
-        asdict(parameters),
+        {**asdict(parameters), "seeds": grid.seeds},
         grid.rows("system", (SODA, REFERENCE)),
         goals=_goals(grid),
         beside=_beside(grid, points),
@@ -71,7 +71,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
                 {planner: grid.curves("cluster", planner, points) for planner in grid.planners},
                 across="submitted queries",
                 up="admitted queries",
-                title=f"{parameters.hosts} hosts, mean and range of {parameters.seeds} seeds",
+                title=f"{parameters.hosts} hosts, mean and range of {grid.seeds} seeds",
             )
         },
     )

@@ -60,13 +60,14 @@ def run(parameters: Parameters, progress: Progress) -> Report:
             workloads[_by_hosts(mbps, hosts)] = workload(hosts, mbps, (2, 3, 4))
         for ways in parameters.ways:
             workloads[_by_ways(mbps, ways)] = workload(parameters.ways_on_hosts, mbps, (ways,))
-    planners = {SQPR: filling("sqpr", Options(work_limit=parameters.work_limit))}
+    options = Options(work_limit=parameters.work_limit)
+    planners = {SQPR: filling("sqpr", options, note_load=True)}
     grid = measure(parameters.seeds, workloads, planners, progress)
     rows = [_row(parameters, grid, name) for name in grid.workloads]
     return Report(
         "sqpr-time",
         "Planning time at 75-95 % load (SQPR, figures 6a and 6b)",
-        {**asdict(parameters), "cpu of a host": cpu},
+        {**asdict(parameters), "seeds": grid.seeds, "cpu of a host": cpu},
         rows,
         goals=_goals(parameters, grid),
         beside=_beside(parameters, grid),
@@ -81,7 +82,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
                 },
                 across="hosts",
                 up="mean planning time, ms",
-                title=f"6(a): 2-4-way joins, {parameters.seeds} seeds",
+                title=f"6(a): 2-4-way joins, {grid.seeds} seeds",
             ),
             "ways": curves(
                 parameters.ways,
@@ -93,7 +94,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
                 },
                 across="streams joined by a query",
                 up="mean planning time, ms",
-                title=f"6(b): {parameters.ways_on_hosts} hosts, {parameters.seeds} seeds",
+                title=f"6(b): {parameters.ways_on_hosts} hosts, {grid.seeds} seeds",
             ),
         },
     )

@@ -34,7 +34,7 @@ class Filling:
     submitted: Floats  # after each submission
     admitted: Floats
     seconds: Floats  # of CPU that the submission took: others at work don't count
-    cpu_share: Floats  # of all hosts' CPU, in use before the submission
+    cpu_share: Floats  # of all hosts' CPU, in use before the submission, where it was noted
     deployment: Deployment | None = None
 
     def admitted_after(self, submitted: float) -> float:
@@ -49,8 +49,13 @@ class Filling:
 Fill = Callable[[Problem, Tell], Filling]
 
 
-def filling(strategy: str | MakePlanner, options: Options | None = None) -> Fill:
-    """Submits all queries of a problem, in batches as the options say."""
+def filling(
+    strategy: str | MakePlanner, options: Options | None = None, *, note_load: bool = False
+) -> Fill:
+    """Submits all queries of a problem, in batches as the options say.
+
+    Noting the load takes longer than planning, so it is done only where it is asked for.
+    """
     options = options or Options()
 
     def fill(problem: Problem, tell: Tell) -> Filling:
@@ -65,7 +70,7 @@ def filling(strategy: str | MakePlanner, options: Options | None = None) -> Fill
             admitted += len(decision.admitted)
             for column, value in zip(columns, (batch.stop, admitted, seconds, share), strict=True):
                 column.append(value)
-            if decision.changed or strategy == "aggregate-host":
+            if note_load and decision.admitted:
                 share = cpu_share(problem, planner.deployment())
             tell(batch.stop / len(problem.queries))
         deployed = planner.deployment()

@@ -52,6 +52,10 @@ class Grid:
         return [s for f in self.fillings[workload, planner] for s in f.seconds.tolist()]
 
     @property
+    def seeds(self) -> int:
+        return min(len(filled) for filled in self.fillings.values())
+
+    @property
     def workloads(self) -> list[str]:
         return list(dict.fromkeys(workload for workload, _ in self.fillings))
 
@@ -83,22 +87,41 @@ def measure(
     progress: Progress,
     problem_of: MakeProblem = make_problem,
 ) -> Grid:
+    """Interrupted (Ctrl-C), it gives the seeds that are complete, if there are any."""
     grid = Grid()
-    steps = seeds * len(workloads) * len(planners)
-    done = 0
     for seed in range(seeds):
-        for workload, described in workloads.items():
-            problem = problem_of(described, seed)
-            for planner, fill in planners.items():
-                told = f"seed {seed}, {workload}, {planner}"
-
-                def tell(part: float, told: str = told, done: int = done) -> None:
-                    progress(told, (done + part) / steps)
-
-                tell(0.0)
-                grid.fillings.setdefault((workload, planner), []).append(fill(problem, tell))
-                done += 1
+        try:
+            of_seed = _measure_seed(seed, seeds, workloads, planners, progress, problem_of)
+        except KeyboardInterrupt:
+            if seed == 0:
+                raise
+            break
+        for key, filled in of_seed.items():
+            grid.fillings.setdefault(key, []).append(filled)
     return grid
+
+
+def _measure_seed(
+    seed: int,
+    seeds: int,
+    workloads: Mapping[str, Workload],
+    planners: Mapping[str, Fill],
+    progress: Progress,
+    problem_of: MakeProblem,
+) -> dict[tuple[str, str], Filling]:
+    found: dict[tuple[str, str], Filling] = {}
+    steps = len(workloads) * len(planners)
+    for workload, described in workloads.items():
+        problem = problem_of(described, seed)
+        for planner, fill in planners.items():
+            told = f"seed {seed}, {workload}, {planner}"
+
+            def tell(part: float, told: str = told, done: int = len(found)) -> None:
+                progress(told, (seed + (done + part) / steps) / seeds)
+
+            tell(0.0)
+            found[workload, planner] = fill(problem, tell)
+    return found
 
 
 def usual_cpu(workload: Workload, seeds: int) -> float:
