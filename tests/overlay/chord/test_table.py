@@ -3,18 +3,15 @@
 import pytest
 
 from thalweg.overlay.chord.table import Table
-from thalweg.overlay.routing import IDS
 
-PLACES = {"a": 10, "b": 20, "c": 40, "d": 80, "e": 1 << 63}
+PLACES = {"me": 0, "a": 10, "b": 20, "c": 40, "d": 80, "e": 1 << 63}
 
 
 @pytest.fixture
-def table():
+def table(monkeypatch):
     """Node `me` at 0, the others where PLACES has them."""
-    found = Table("me", 3)
-    found.own_id = 0
-    found._positions = {"me": IDS, **PLACES}
-    return found
+    monkeypatch.setattr("thalweg.overlay.chord.table.id_of", PLACES.__getitem__)
+    return Table("me", 3)
 
 
 def nobody(address):

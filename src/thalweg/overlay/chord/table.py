@@ -20,7 +20,6 @@ class Table:
     __slots__ = (
         "_known",
         "_known_from",
-        "_positions",
         "address",
         "fingers",
         "most_successors",
@@ -36,17 +35,13 @@ class Table:
         self.successors: tuple[Address, ...] = ()  # empty: alone
         self.predecessor: Address | None = None
         self.fingers: dict[int, Address] = {}  # i -> owner of own_id + 2^i
-        self._positions: dict[Address, int] = {}  # a cache: hashing is dear
-        # Another: successors and fingers by position. Both are replaced, never changed in place.
+        # A cache: successors and fingers by position. Both are replaced, never changed in place.
         self._known: list[tuple[int, Address]] = []
         self._known_from: tuple[object, object] = (None, None)
 
     def position(self, address: Address) -> int:
         """How far clockwise it is; this node itself is once round."""
-        found = self._positions.get(address)
-        if found is None:
-            found = self._positions[address] = distance(self.own_id, id_of(address)) or IDS
-        return found
+        return (id_of(address) - self.own_id) % IDS or IDS
 
     def is_nearer_successor(self, address: Address) -> bool:
         """Whether it lies between this node and its successor."""
@@ -74,7 +69,6 @@ class Table:
         if self.predecessor == address:
             self.predecessor = None
         self.fingers = {i: a for i, a in self.fingers.items() if a != address}
-        self._positions.pop(address, None)
 
     # --- routing ---
 
