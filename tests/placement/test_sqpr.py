@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +16,7 @@ from tests.placement.problems import TWO_WAY, problem_of, two_way
 from thalweg.placement.arrays import NONE
 from thalweg.placement.cost import Weights, cost_of
 from thalweg.placement.deployment import Deployment, deployment
+from thalweg.placement.documents import write_problem
 from thalweg.placement.migrations import HostChange
 from thalweg.placement.problem import Hosts, Problem
 from thalweg.placement.sqpr import Sqpr
@@ -117,6 +121,33 @@ def test_the_same_seed_gives_the_same_plan() -> None:
     one, two = (plan(make_problem(small, 5), Options()) for _ in range(2))
     assert one.deployment == two.deployment
     assert one.refusals == two.refusals
+
+
+PLAN_ALL = """
+import sys
+from thalweg.placement.documents import read_problem, write_deployment
+from thalweg.placement.strategies import find_strategy
+from thalweg.placement.strategy import Options
+problem = read_problem(sys.stdin.buffer.read())
+outcome = find_strategy("sqpr").plan(problem, Options(batch=3))
+sys.stdout.buffer.write(write_deployment(problem, outcome.deployment))
+"""
+
+
+def test_the_plan_does_not_hang_on_the_hashes_of_a_process() -> None:
+    text = write_problem(make_problem(replace(CROWDED, queries=30), 5))
+    plans = [
+        subprocess.run(
+            [sys.executable, "-c", PLAN_ALL],
+            input=text,
+            capture_output=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert plans[0] == plans[1]
+    assert b"runs" in plans[0]
 
 
 def test_planning_goes_on_from_what_runs() -> None:

@@ -20,6 +20,7 @@ from thalweg.placement.making_way import TakenOut, put_back, take_out
 from thalweg.placement.milp.highs import Answer, solve
 from thalweg.placement.milp.instance import Demand, Instance
 from thalweg.placement.milp.model import Model, build, chosen
+from thalweg.placement.milp.symmetry import order_alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ def make_room(
     demands += [Demand(stream, tuple(hosts)) for (_, stream), _ in taken.results]
     instance = _instance(ledger, tuple(demands), hosts, limits)
     model = build(instance, weights)
+    order_alike(instance, model)
     answer = solve(model, nodes=limits.nodes, gap=limits.gap, seconds=limits.seconds)
     if answer.values is None:
         put_back(ledger, taken)

@@ -15,6 +15,7 @@ from thalweg.placement.ledger import Ledger
 from thalweg.placement.milp.highs import solve
 from thalweg.placement.milp.instance import Demand, Instance
 from thalweg.placement.milp.model import build, chosen
+from thalweg.placement.milp.symmetry import order_alike
 from thalweg.placement.problem import Problem
 from thalweg.placement.strategy import Options, Outcome, Refusal, Strategy
 
@@ -65,6 +66,7 @@ def plan(problem: Problem, options: Options) -> Outcome:
     _check(problem)
     instance = whole(problem)
     model = build(instance, options.weights)
+    order_alike(instance, model)
     answer = solve(model, nodes=max(options.work_limit, 1), gap=GAP, seconds=SECONDS)
     assert answer.values is not None, "serving nobody is a solution, and HiGHS starts from it"
     ledger = Ledger(problem)
