@@ -104,7 +104,7 @@ class _Network:
     def until_perfect(self, progress: Callable[[str], None]) -> float:
         """Seconds until the tree is as promised; infinite if that takes too long."""
         start_us = self.world.now_us
-        while (missing := imperfect(self.world, self.settings)) is not None:
+        while (missing := imperfect(self.world, self.world.up(), self.settings)) is not None:
             waited_s = (self.world.now_us - start_us) / SECOND_US
             if waited_s > self.parameters.repair_within_s:
                 progress(missing)

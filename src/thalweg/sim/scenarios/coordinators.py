@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from thalweg.overlay.coordinators.tree import CoordinatorTree, TreeSettings
@@ -13,6 +14,7 @@ from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.networks import transit_stub
 from thalweg.sim.networks.hosts import Hosts, scattered
 from thalweg.sim.scenario import Scenario, contact
+from thalweg.sim.scenarios.acquaintance import are_acquainted, findable
 from thalweg.sim.world import World
 
 MOST_HOSTS = 60  # with those that join during the storm
@@ -40,11 +42,14 @@ class CoordinatorsScenario(Scenario):
     def admit(self, world: World, address: Address) -> None:
         world.call(address, "membership", Join(tuple(contact(world, self.generator, address))))
 
+    def can_spare(self, world: World, host: Host) -> bool:
+        return super().can_spare(world, host) and are_acquainted(world, host)
+
     def broken(self, world: World) -> str | None:
         return misshapen(world)
 
     def unsettled(self, world: World) -> str | None:
-        return imperfect(world, self.settings)
+        return imperfect(world, findable(world), self.settings)
 
     def describe(self, host: Host) -> str:
         place = tree_at(host).place
@@ -111,9 +116,9 @@ def agreed_parent(trees: dict[Address, CoordinatorTree], address: Address) -> Ad
     return place.parent if address in parent.place.led[place.height].members else None
 
 
-def imperfect(world: World, settings: TreeSettings) -> str | None:
-    """What is missing to the tree that was promised; None once it stands."""
-    trees = {h.address: tree_at(h) for h in world.up()}
+def imperfect(world: World, hosts: Sequence[Host], settings: TreeSettings) -> str | None:
+    """What is missing to the tree of these hosts that was promised; None once it stands."""
+    trees = {h.address: tree_at(h) for h in hosts}
     roots = [a for a, t in trees.items() if t.place.is_root]
     if len(roots) != 1:
         return f"there are {len(roots)} roots: {', '.join(roots)}"

@@ -15,6 +15,7 @@ from thalweg.sim.host import Host
 from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.options import Options
 from thalweg.sim.scenario import Scenario, contact
+from thalweg.sim.scenarios.acquaintance import are_acquainted, findable
 from thalweg.sim.world import World
 
 TIMES = GossipTimes(floor_us=SECOND_US // 2, ceiling_us=4 * SECOND_US, settle_us=SECOND_US // 2)
@@ -70,6 +71,9 @@ class GossipScenario(Scenario):
             self.submitted[query] = f"SELECT {query} FROM {host.address}"
             world.call(host.address, "dissemination", Submit(query, self.submitted[query]))
 
+    def can_spare(self, world: World, host: Host) -> bool:
+        return super().can_spare(world, host) and are_acquainted(world, host)
+
     def broken(self, world: World) -> str | None:
         for host in world.up():
             buried = self.buried.setdefault((host.address, host.lives), set())
@@ -87,11 +91,12 @@ class GossipScenario(Scenario):
         return None
 
     def unsettled(self, world: World) -> str | None:
+        hosts = findable(world)
         best: dict[str, bool] = {}  # -> whether anybody knows that it was dropped
-        for host in world.up():
+        for host in hosts:
             for record in table_at(host).table:
                 best[record.id] = best.get(record.id, False) or record.dropped
-        for host in world.up():
+        for host in hosts:
             for query, dropped in best.items():
                 known = table_at(host).table.get(query)
                 if known is None:

@@ -11,6 +11,7 @@ from thalweg.overlay.stack import Stack
 from thalweg.sim.host import Host
 from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.scenario import Scenario, contact
+from thalweg.sim.scenarios.acquaintance import are_acquainted, findable
 from thalweg.sim.world import World
 
 KEYS = tuple(id_of(f"key {i}") for i in range(8))
@@ -32,6 +33,9 @@ class PrefixScenario(Scenario):
     def admit(self, world: World, address: Address) -> None:
         world.call(address, "membership", Join(tuple(contact(world, self.generator, address))))
 
+    def can_spare(self, world: World, host: Host) -> bool:
+        return super().can_spare(world, host) and are_acquainted(world, host)
+
     def broken(self, world: World) -> str | None:
         for host in world.up():
             table = prefix_at(host).table
@@ -42,7 +46,8 @@ class PrefixScenario(Scenario):
         return None
 
     def unsettled(self, world: World) -> str | None:
-        return incomplete(world) or disagreeing(world)
+        hosts = findable(world)
+        return incomplete(hosts) or disagreeing(world, hosts)
 
 
 def prefix_at(host: Host) -> Prefix:
@@ -52,23 +57,23 @@ def prefix_at(host: Host) -> Prefix:
     return found
 
 
-def incomplete(world: World) -> str | None:
+def incomplete(hosts: list[Host]) -> str | None:
     """A slot that is empty though somebody fits it, or one who is there and should not be."""
-    up = {h.address for h in world.up()}
-    for host in world.up():
+    up = {h.address for h in hosts}
+    for host in hosts:
         table = prefix_at(host).table
         if ghosts := [a for a in table.all() if a not in up]:
             return f"{host.address} still holds {ghosts[0]}"
-        for other in world.up():
+        for other in hosts:
             if other is not host and table.nearest(table.slot_of(other.address)) is None:
                 return f"{host.address} has nobody where {other.address} fits"
     return None
 
 
-def disagreeing(world: World) -> str | None:
+def disagreeing(world: World, hosts: list[Host]) -> str | None:
     """A key for which routes end at different nodes."""
     for key in KEYS:
-        owners = {owner_from(world, host.address, key) for host in world.up()}
+        owners = {owner_from(world, host.address, key) for host in hosts}
         if len(owners) != 1:
             return f"key {key:016x} belongs to {', '.join(sorted(owners))}"
     return None
