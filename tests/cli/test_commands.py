@@ -11,7 +11,19 @@ from typer.testing import CliRunner
 from thalweg.cli.main import app
 
 S = "CREATE STREAM S (a INTEGER, b VARCHAR) TIMESTAMP BY ts;"
-_HEADING = ["NAME", "STATE", "KIND", "ROWS", "COST", "FINAL", "UP", "TO", "STREAMS", "ERROR"]
+_HEADING = [
+    "NAME",
+    "STATE",
+    "KIND",
+    "GROUP",
+    "ROWS",
+    "COST",
+    "FINAL",
+    "UP",
+    "TO",
+    "STREAMS",
+    "ERROR",
+]
 
 
 @pytest.fixture
@@ -92,7 +104,7 @@ def test_ps_lists_queries(standing: Run) -> None:
     done = standing("ps")
     heading, row = done.stdout.splitlines()
     assert heading.split() == _HEADING
-    assert row.split()[:4] == ["q", "running", "relation", "4"]
+    assert row.split()[:5] == ["q", "running", "relation", "-", "4"]
     (query,) = json.loads(standing("ps", "--json").stdout)
     assert query["columns"] == [["a", "INTEGER"], ["b", "VARCHAR"]]
 
@@ -122,6 +134,24 @@ def test_explain_takes_a_name_a_file_or_a_text(standing: Run, tmp_path: Path) ->
     assert found["form"] == "spark"
     assert standing("explain").exit_code == 2
     assert standing("explain", "nothing").exit_code == 2
+
+
+def test_explain_shows_what_is_shared_and_why(service: LiveService, standing: Run) -> None:
+    assert standing("explain", "--shared").stdout == "no groups: every query runs by itself\n"
+    standing("submit", "-e", "CREATE QUERY r AS SELECT a FROM S [Range 1]")
+    for ts in range(10, 14):
+        service.http.post("/streams/S/tuples", json=[{"ts": ts, "a": 1, "b": "y"}])
+        service.site.settle()
+    for arguments in (["--shared"], ["--shared", "q"], ["q", "--form", "shared"]):
+        assert standing("explain", *arguments).stdout.startswith("group/1 answers 2 queries\n")
+    assert json.loads(standing("explain", "--shared", "--json").stdout)[0]["members"] == 2
+    why = standing("explain", "--why", "q", "r").stdout
+    assert why.startswith("They are in one group, computed once: both read S.\n")
+    assert "Every result of r is one of q" not in why  # q has a column more
+    assert standing("explain", "--why", "q", "nobody").exit_code == 2
+    assert standing("explain", "q", "--why", "q", "r").exit_code == 2
+    row = standing("ps").stdout.splitlines()[2].split()
+    assert (row[0], row[3], row[4]) == ("r", "group/1", "-")
 
 
 def test_stop_stops_what_it_can(standing: Run) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from thalweg.engine.site import Site
+from thalweg.engine.site.status import QueryStatus
 from thalweg.plan.catalog import QueryDef
 
 SHOWN_ROWS = 10
@@ -36,16 +37,21 @@ def results_html(site: Site, query: QueryDef) -> str:
     shown = changes[-SHOWN_ROWS:]
     heading = (
         f'<span class="dot" style="background:{_COLOURS[status.state]}"></span>'
-        f"<b>{escape(query.name)}</b> {status.state}, {status.rows:,} rows"
+        f"<b>{escape(query.name)}</b> {status.state}{_count(status)}"
         + (f", final up to {escape(status.frontier)}" if status.frontier else "")
     )
     body = "".join(_row((c.ts, c.op, *c.row), c.op) for c in shown)
     heads = [("_ts", "instant"), ("_op", ""), *status.columns]
-    before = status.rows - len(shown)
+    before = (status.rows or 0) - len(shown)
     more = f'<div class="more">after {before:,} earlier rows</div>' if before > 0 else ""
     error = f"<div>{escape(status.error)}</div>" if status.error else ""
     table = f"<table><thead><tr>{_heads(heads)}</tr></thead><tbody>{body}</tbody></table>"
     return f'{_STYLE}<div class="thalweg">{heading}{error}{more}{table}</div>'
+
+
+def _count(status: QueryStatus) -> str:
+    """Rows that nobody listens to are not counted."""
+    return "" if status.rows is None else f", {status.rows:,} rows"
 
 
 def session_html(site: Site, folder: Path) -> str:
@@ -53,7 +59,10 @@ def session_html(site: Site, folder: Path) -> str:
     streams = [
         (s.name, s.state, f"{s.arrived:,}", f"{s.backlog:,}", s.watermark) for s in site.streams()
     ]
-    queries = [(q.name, q.state, q.kind, f"{q.rows:,}", q.frontier) for q in site.queries()]
+    queries = [
+        (q.name, q.state, q.kind, "" if q.rows is None else f"{q.rows:,}", q.frontier)
+        for q in site.queries()
+    ]
     return (
         f'{_STYLE}<div class="thalweg"><b>Thalweg</b> {escape(str(folder))}'
         + _table(("stream", "state", "arrived", "backlog", "watermark"), streams)

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from thalweg.api import problems
 from thalweg.api.bell import TickBell
-from thalweg.api.routes import operations, queries, sinks, streams
+from thalweg.api.routes import groups, operations, queries, sinks, streams
 from thalweg.engine.site import Site
 
 _ABOUT = """
@@ -34,7 +34,7 @@ def make_app(site: Site) -> FastAPI:
         title="Thalweg", version=version("thalweg"), description=_ABOUT, lifespan=lifespan
     )
     app.state.site = site
-    for routes in (queries, sinks, streams, operations):
+    for routes in (queries, groups, sinks, streams, operations):
         app.include_router(routes.router)
     problems.install(app)
     return app

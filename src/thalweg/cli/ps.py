@@ -12,6 +12,7 @@ _COLUMNS = [
     ("NAME", "left"),
     ("STATE", "left"),
     ("KIND", "left"),
+    ("GROUP", "left"),
     ("ROWS", "right"),
     ("COST", "right"),
     ("FINAL UP TO", "left"),
@@ -21,7 +22,11 @@ _COLUMNS = [
 
 
 def ps(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """List the standing queries: state, rows so far, cost, and how far results are final."""
+    """List the standing queries: state, group, rows so far, cost, and how far results are final.
+
+    A query that a group answers has its part of the group's cost; its rows are counted while
+    somebody listens. `thalweg explain --shared` shows the groups.
+    """
     with reporting(), Service(url) as service:
         queries = service.get("/queries")
         if as_json:
@@ -36,9 +41,15 @@ def _row(query: dict[str, Any]) -> tuple[Any, ...]:
         query["name"],
         query["state"],
         query["kind"],
-        f"{query['rows']:,}",
-        f"{query['cost_s']:.2f} s",
+        query["group"],
+        None if query["rows"] is None else f"{query['rows']:,}",
+        _seconds(query["cost_s"]),
         query["frontier"],
         ", ".join(query["streams"]),
         "; ".join(filter(None, errors)),
     )
+
+
+def _seconds(cost_s: float) -> str:
+    """Members of large groups cost little, but never nothing."""
+    return f"{cost_s:.2f} s" if cost_s >= 0.01 or not cost_s else f"{cost_s:.1g} s"

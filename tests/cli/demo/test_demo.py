@@ -21,6 +21,7 @@ def a_query(number: int, state: str = "running", error: str | None = None) -> Qu
         columns=[("a", "INTEGER"), ("b", "DOUBLE")],
         streams=["S"],
         flow="f",
+        group=None,
         rows=number,
         cost_s=0.5,
         started=None,

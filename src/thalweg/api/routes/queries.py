@@ -14,6 +14,7 @@ from thalweg.api.events import events, lines_with_ids
 from thalweg.api.execute import execute
 from thalweg.api.problems import BadRequest, diagnostic_json
 from thalweg.engine.site import Position, Site
+from thalweg.engine.site.explanation import Explanation
 from thalweg.engine.site.positions import START, parse_position
 from thalweg.engine.site.scripts import Script
 
@@ -39,7 +40,7 @@ CQL_BODY = {
         },
     }
 }
-Form = Literal["logical", "physical", "spark"]
+Form = Literal["logical", "physical", "spark", "shared"]
 TextOrJson = Annotated[Literal["text", "json"], Query(alias="format")]
 
 
@@ -110,8 +111,17 @@ async def explain_text(
     return await run_in_threadpool(_explained, site_of(request), text, form, wanted)
 
 
+@router.get("/queries/{name}/why/{other}")
+def why(request: Request, name: str, other: str, wanted: TextOrJson = "text") -> Response:
+    """Why two standing queries share work, or do not."""
+    return explanation(site_of(request).explain_why(name, other), wanted)
+
+
 def _explained(site: Site, what: str, form: str, wanted: str) -> Response:
-    found = site.explain(what, form)
+    return explanation(site.explain(what, form), wanted)
+
+
+def explanation(found: Explanation, wanted: str) -> Response:
     if wanted == "text":
         return PlainTextResponse(found.text + "\n")
     return Response(found.json(), media_type="application/json")

@@ -45,7 +45,7 @@ class Picture:
 
     @property
     def rows(self) -> int:
-        return sum(q.rows for q in self.queries)
+        return sum(q.rows or 0 for q in self.queries)
 
     def tick_quantile(self, share: float) -> float:
         ordered = sorted(self.tick_s)
@@ -80,7 +80,7 @@ class Pulse:
         now = Sample(
             time.monotonic(),
             {s.name: s.arrived for s in streams},
-            {q.name: q.rows for q in queries},
+            {q.name: q.rows or 0 for q in queries},
         )
         before = next((s for s in self.samples if now.at - s.at <= _WINDOW_S), now)
         self.samples.append(now)

@@ -117,10 +117,14 @@ def _query_cells(query: QueryStatus, picture: Picture) -> tuple[Text, ...]:
     return (
         Text(query.name, style=_STATES[query.state]),
         Text(query.kind),
-        Text(f"{query.rows:,}"),
+        Text(count_text(query)),
         Text(f"{rate:,.0f}" if rate >= 0.5 else "·", style="" if rate >= 0.5 else "dim"),
         last_row(query, picture),
     )
+
+
+def count_text(query: QueryStatus) -> str:
+    return "-" if query.rows is None else f"{query.rows:,}"
 
 
 def last_row(query: QueryStatus, picture: Picture) -> Text:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from thalweg.cli.demo.pulse import Picture
-from thalweg.cli.demo.screen import last_row
+from thalweg.cli.demo.screen import count_text, last_row
 
 
 def print_summary(picture: Picture, console: Console) -> None:
@@ -26,7 +26,7 @@ def print_summary(picture: Picture, console: Console) -> None:
         table.add_row(
             query.name,
             query.kind,
-            f"{query.rows:,}",
+            count_text(query),
             f"{query.cost_s:.2f} s",
             last_row(query, picture),
         )

@@ -3,41 +3,36 @@
 - `logical`: the query's plan, what it means.
 - `physical`: the operators that run, with their SteMs, probing orders and state.
 - `spark`: the Spark job that a tick is.
+- `shared`: the group that answers a standing query.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from thalweg.engine.shared.engine import ROWS_FOR_MORE_TASKS
 from thalweg.engine.shared.executors import Executor
 from thalweg.engine.shared.explain import State, describe, describe_job
 from thalweg.engine.shared.explain.state import sizes
+from thalweg.engine.shared.explain.tree import Branch
+from thalweg.engine.shared.groups import core_of
 from thalweg.engine.shared.physical import Ending
 from thalweg.engine.shared.physical import walk as walk_physical
 from thalweg.engine.shared.planning import Registered, make_plan
 from thalweg.engine.shared.task import Flow, Plan
 from thalweg.engine.site.errors import WrongUse
+from thalweg.engine.site.explaining_groups import explain_sharing
+from thalweg.engine.site.explanation import Explanation
 from thalweg.plan.catalog import QueryDef
 from thalweg.plan.nodes import Node, base_streams, inputs_of
 from thalweg.plan.text import node_text, plan_text
+from thalweg.sharing.profile import profile
+from thalweg.sharing.text import profile_text
 
 if TYPE_CHECKING:
     from thalweg.engine.site.site import Site
 
-FORMS = ("logical", "physical", "spark")
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    text: str
-    data: Any
-
-    def json(self) -> bytes:
-        return msgspec.json.encode(self.data)
+FORMS = ("logical", "physical", "spark", "shared")
 
 
 def explain(site: Site, what: str, form: str) -> Explanation:
@@ -47,6 +42,8 @@ def explain(site: Site, what: str, form: str) -> Explanation:
     standing = site.catalog.find(what.strip())
     if isinstance(standing, QueryDef):
         return _explained(site, standing, form)
+    if form == "shared":
+        raise WrongUse("only a standing query is answered by a group: submit it first")
     script = site.compiler(what, site.catalog, name="<cql>")
     if not script.queries:
         raise WrongUse("the text defines no query that could be explained")
@@ -61,11 +58,17 @@ def _explained(site: Site, query: QueryDef, form: str) -> Explanation:
     if form == "logical":
         data = {"query": query.name, "form": form, "plan": _logical(query.plan)}
         return Explanation(plan_text(query.plan), data)
+    if form == "shared":
+        return explain_sharing(site, query)
     with site.turns.between_ticks():
         plan, flow, output = _planned(site, query)
         if form == "physical":
             state = _state(site, plan, query)
-            found = describe(plan, flow, query.name, output, site.engine.streams, state)
+            home = site.engine.homes.get(query.name)
+            name = query.name if home is None else home
+            found = describe(plan, flow, name, output, site.engine.streams, state)
+            if home is not None:
+                found = _of_member(site, query, home, found)
         else:
             executor = site.engine.executor
             found = describe_job(
@@ -77,6 +80,19 @@ def _explained(site: Site, query: QueryDef, form: str) -> Explanation:
                 rows_for_more_tasks=ROWS_FOR_MORE_TASKS,
             )
     return Explanation(found.text(), {"query": query.name, "form": form, "plan": found.data()})
+
+
+def _of_member(site: Site, query: QueryDef, home: str, group: Branch) -> Branch:
+    """What is computed for a member by itself stands above its group."""
+    member, rep = site.engine.queries[query.name], site.engine.generations[home].representative
+    assert member.normal is not None
+    kind = member.normal.kind.value if member.normal.kind else "changelog"
+    remarks = (
+        "made of its group's rows for whoever reads or listens",
+        *profile_text(profile(core_of(member), rep), rep).splitlines(),
+    )
+    facts = {"operator": "Profile", "group": home, "profile": remarks[1:]}
+    return Branch(f"Output {kind} of {query.name}", remarks, (group,), facts)
 
 
 def _runs_on(executor: Executor) -> str:

@@ -58,7 +58,8 @@ class SiteMetrics:
         )
         parked = GaugeMetricFamily("thalweg_query_parked", "1 if parked", labels=["query"])
         for query in self._site.queries():
-            rows.add_metric([query.name], query.rows)
+            if query.rows is not None:
+                rows.add_metric([query.name], query.rows)
             cost.add_metric([query.name], query.cost_s)
             parked.add_metric([query.name], float(query.state == "parked"))
         return rows, cost, parked

@@ -23,7 +23,9 @@ from thalweg.engine.sinks.registry import open_sink
 from thalweg.engine.site.book import Book, kind_of
 from thalweg.engine.site.dropping import sweep_landed
 from thalweg.engine.site.errors import SiteError, Unknown, WrongUse
-from thalweg.engine.site.explaining import Explanation, explain
+from thalweg.engine.site.explaining import explain
+from thalweg.engine.site.explaining_groups import explain_group, explain_groups, explain_why
+from thalweg.engine.site.explanation import Explanation
 from thalweg.engine.site.feeds import Feeds, SiteFeed
 from thalweg.engine.site.following import columns_of, follow_pages
 from thalweg.engine.site.lock import FolderLock
@@ -286,6 +288,17 @@ class Site:
     def explain(self, what: str, form: str = "logical") -> Explanation:
         """How a standing query, or the queries of a text, are computed."""
         return explain(self, what, form)
+
+    def explain_groups(self) -> Explanation:
+        """Who is answered together, by what, and what that saves."""
+        return explain_groups(self.survey.groups())
+
+    def explain_group(self, name: str) -> Explanation:
+        return explain_group(self.survey.group(name))
+
+    def explain_why(self, a: str, b: str) -> Explanation:
+        """Why two standing queries share work, or do not."""
+        return explain_why(self, self.query(a), self.query(b))
 
     # --- inside
 

@@ -21,7 +21,8 @@ class SinkStatus:
 @dataclass(frozen=True, slots=True)
 class QueryStatus:
     """`started` is the instant from which the result counts; None where it began with its streams.
-    `frontier` is how far the result is final. Both are instants of its streams."""
+    `frontier` is how far the result is final. Both are instants of its streams. A member's rows are
+    made when somebody reads or listens: where nobody listens, there is no count of them."""
 
     name: str
     state: str  # waiting (no tick yet), running, finished (its streams have ended), parked
@@ -29,8 +30,11 @@ class QueryStatus:
     columns: list[tuple[str, str]]
     streams: list[str]
     flow: str | None  # queries of one flow share time and state
-    rows: int
-    cost_s: float  # of the tasks' time since the site started
+    group: str | None  # that answers it, together with others
+    rows: int | None
+    cost_s: (
+        float  # of the tasks' time since the site started; a member's is its part of its group's
+    )
     started: int | None
     horizons: dict[str, int]
     frontier: str | None

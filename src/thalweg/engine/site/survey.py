@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from thalweg.engine.shared.cut import watermark
 from thalweg.engine.shared.frames import FOREVER
+from thalweg.engine.shared.planning import Registered
+from thalweg.engine.shared.regrouping import GROUP
 from thalweg.engine.shared.task import BEGINNING
 from thalweg.engine.site.book import Parked, kind_of
+from thalweg.engine.site.errors import Unknown
+from thalweg.engine.site.groups import GroupStatus, group_status
+from thalweg.engine.site.savings import Cost
 from thalweg.engine.site.status import (
     Health,
     QueryStatus,
@@ -18,6 +26,7 @@ from thalweg.engine.site.status import (
 from thalweg.engine.site.ticker import Ticked
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.plan.nodes import ToStream, base_streams
+from thalweg.sharing.estimate import Statistics
 
 if TYPE_CHECKING:
     from thalweg.engine.site.site import Site
@@ -26,11 +35,12 @@ if TYPE_CHECKING:
 class Survey:
     def __init__(self, site: Site) -> None:
         self.site = site
-        self._cost_s: dict[str, float] = {}
+        self._costs: dict[str, Cost] = {}  # by run: queries by themselves, and groups
+        self._began, self._arrived_before = time.monotonic(), self._arrived()
 
     def ticked(self, done: Ticked) -> None:
-        for query, seconds in done.tick.by_query.items():
-            self._cost_s[query] = self._cost_s.get(query, 0.0) + seconds
+        for run, seconds in done.tick.by_query.items():
+            self._costs[run] = self._costs.get(run, Cost()) + Cost(seconds, done.tick.rows_in)
 
     def health(self) -> Health:
         site = self.site
@@ -51,8 +61,9 @@ class Survey:
         sinks: dict[str, list[SinkStatus]] = {}
         for query, name, target, error in self.site.book.sinks():
             sinks.setdefault(query, []).append(SinkStatus(name, target, error))
+        sizes = Counter(self.site.engine.homes.values())
         return [
-            self._query(q, parked.get(q.name), frontiers, sinks.get(q.name, []))
+            self._query(q, parked.get(q.name), frontiers, sinks.get(q.name, []), sizes)
             for q in self.site.catalog.queries()
         ]
 
@@ -71,8 +82,10 @@ class Survey:
         parked: Parked | None,
         frontiers: dict[str, int],
         sinks: list[SinkStatus],
+        sizes: Mapping[str, int],
     ) -> QueryStatus:
         running = self.site.engine.queries.get(query.name)
+        home = self.site.engine.homes.get(query.name)
         run = self.site.engine.run_of(query.name)
         frontier = frontiers.get(run.flow) if run is not None else None
         streams = base_streams(query.plan)
@@ -83,8 +96,9 @@ class Survey:
             columns=[(f.name, str(f.type)) for f in query.plan.schema],
             streams=[s.name for s in streams],
             flow=run.flow if run is not None else None,
-            rows=self.site.outlet.rows_of(query.name),
-            cost_s=self._cost_s.get(query.name, 0.0),
+            group=home,
+            rows=self._rows(query.name, home),
+            cost_s=self._cost_s(query.name, home, sizes),
             started=running.started if running is not None else None,
             horizons=dict(running.horizons) if running is not None else {},
             frontier=_instant_text(frontier, streams[0]),
@@ -92,6 +106,58 @@ class Survey:
             sinks=sinks,
             text=self.site.book.text_of(query.name),
         )
+
+    def _rows(self, query: str, home: str | None) -> int | None:
+        is_counted = home is None or self.site.outlet.wants(query)
+        return self.site.outlet.rows_of(query) if is_counted else None
+
+    def _cost_s(self, query: str, home: str | None, sizes: Mapping[str, int]) -> float:
+        """What it cost by itself, and its part of what its group has cost."""
+        shared = 0.0 if home is None else self._costs.get(home, Cost()).seconds / sizes[home]
+        return self._costs.get(query, Cost()).seconds + shared
+
+    # --- groups
+
+    def groups(self) -> list[GroupStatus]:
+        return self._groups(None)
+
+    def group(self, name: str) -> GroupStatus:
+        """By its name, `group/1`, or its number."""
+        full = name if name.startswith(GROUP) else GROUP + name
+        found = self._groups(full)
+        if not found:
+            raise Unknown("group", name, list(self.site.engine.generations))
+        return found[0]
+
+    def group_of(self, query: str) -> GroupStatus | None:
+        home = self.site.engine.homes.get(query)
+        return self.group(home) if home is not None else None
+
+    def _groups(self, only: str | None) -> list[GroupStatus]:
+        engine = self.site.engine
+        with self.site.turns.between_ticks():
+            members: dict[str, list[Registered]] = {
+                name: [] for name in engine.generations if only in (None, name)
+            }
+            for query, home in engine.homes.items():
+                if home in members:
+                    members[home].append(engine.queries[query])
+            generations = [engine.generations[name] for name in members]
+            statistics, costs = self._statistics(), dict(self._costs)
+        # Ticks need not wait for the rest: what was taken does not change any more.
+        return [group_status(g, members[g.name], costs, statistics) for g in generations]
+
+    def _statistics(self) -> Statistics:
+        """Tuples a second since the start, of the streams that had any."""
+        elapsed_s = max(time.monotonic() - self._began, 1e-3)
+        fresh = ((s, n - self._arrived_before.get(s, 0)) for s, n in self._arrived().items())
+        return Statistics({s: n / elapsed_s for s, n in fresh if n > 0})
+
+    def _arrived(self) -> dict[str, int]:
+        rows = self.site.engine.store.all(
+            "SELECT stream, sum(position) FROM partitions GROUP BY stream"
+        )
+        return dict(rows)
 
     # --- streams
 

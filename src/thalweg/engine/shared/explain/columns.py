@@ -11,6 +11,7 @@ from thalweg.plan.catalog import Field, StreamDef
 from thalweg.plan.expr import Col, Expr
 from thalweg.plan.nodes import Schema
 from thalweg.plan.text import aggregate_text, expr_text
+from thalweg.plan.types import BIGINT
 
 Streams = Mapping[str, StreamDef]
 
@@ -18,8 +19,13 @@ Streams = Mapping[str, StreamDef]
 def schema_of(op: ph.AnyOp, streams: Streams) -> Schema:
     """The operator's columns as a person would call them."""
     match op:
-        case ph.BaseStream() | ph.Source():
+        case ph.BaseStream():
             return streams[op.stream].fields
+        case ph.Source():
+            stream = streams[op.stream]
+            # In groups, tuples carry their instant, whatever the stream's own columns are.
+            stamp = (Field(f"instant of {stream.name}", BIGINT),) if op.stamped else ()
+            return stream.fields + stamp
         case ph.Map(source, _, exprs):
             return _named(exprs, schema_of(source, streams))
         case ph.Join():

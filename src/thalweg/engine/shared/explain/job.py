@@ -25,7 +25,7 @@ _NAMES = {
 def describe_job(
     plan: Plan,
     query: str,
-    output: ph.Output,
+    output: ph.Ending,
     *,
     runs_on: str,
     tasks: int,
@@ -35,9 +35,11 @@ def describe_job(
     queries = sum(len(f.outputs) for f in plan.flows)
     levels = 1 + max((plan.level_of(o) for f in plan.flows for _, o in f.outputs), default=0)
     levels = max(levels, 1 + plan.level_of(output))
+    has_groups = any(isinstance(o, ph.Group) for f in plan.flows for _, o in f.outputs)
+    what = "queries and groups" if has_groups else "queries"
     remarks = [
         f"runs on {runs_on}",
-        f"{queries} queries in {len(plan.flows)} flows share it"
+        f"{queries} {what} in {len(plan.flows)} flows share it"
         if queries > 1
         else "has this query to itself",
         f"under {rows_for_more_tasks:,} new tuples: 1 stage, 1 task, no shuffle",
@@ -58,7 +60,7 @@ def describe_job(
     return Branch(f"One Spark job per tick, with {query} in it", tuple(remarks), stages, facts)
 
 
-def _stage(plan: Plan, output: ph.Output, level: int, levels: int) -> Branch:
+def _stage(plan: Plan, output: ph.Ending, level: int, levels: int) -> Branch:
     here = [op for op in _unique(ph.walk(output)) if plan.level_of(op) == level]
     reads = sorted({o.stream for o in here if isinstance(o, ph.Source | ph.BaseStream)})
     remarks = []
@@ -71,6 +73,8 @@ def _stage(plan: Plan, output: ph.Output, level: int, levels: int) -> Branch:
         remarks.append(f"computes {', '.join(dict.fromkeys(work))}")
     if any(isinstance(op, ph.Output) for op in here):
         remarks.append("writes the query's rows")
+    if any(isinstance(op, ph.Group) for op in here):
+        remarks.append("writes the rows of the query's group")
     moved = [
         op for op in _unique(ph.walk(output)) if ph.moves(op) and plan.level_of(op) == level + 1
     ]

@@ -23,9 +23,9 @@ from thalweg.plan.text import aggregate_text, expr_text
 
 
 def describe(
-    plan: Plan, flow: Flow, query: str, output: ph.Output, streams: Streams, state: State
+    plan: Plan, flow: Flow, query: str, output: ph.Ending, streams: Streams, state: State
 ) -> Branch:
-    """One query's operators, from its output down to the streams."""
+    """A run's operators, from its output down to the streams; `query` is its name."""
     return _Describer(plan, flow, query, streams, state).branch(output)
 
 
@@ -54,6 +54,8 @@ class _Describer:
         match op:
             case ph.Output(_, kind):
                 return f"Output {kind.value if kind else 'changelog'} of {self.query}"
+            case ph.Group():
+                return f"Rows of {self.query}, written down once for all its members"
             case ph.Exchange():
                 return _exchange_title(op, self._schema(op))
             case ph.Source(stream, _, window, predicate):

@@ -1,0 +1,110 @@
+"""What a site says about its groups: who is answered together, how, and what that saves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from thalweg.engine.shared.families import Family
+from thalweg.engine.shared.groups import Generation, core_of
+from thalweg.engine.shared.members import families_of
+from thalweg.engine.shared.planning import Registered
+from thalweg.engine.site.savings import Cost, Estimate, Measurement, estimate, measure
+from thalweg.plan.nodes import Schema
+from thalweg.plan.text import expr_text
+from thalweg.sharing.estimate import Statistics
+from thalweg.sharing.index.constants import Column
+from thalweg.sharing.naming import named_columns
+from thalweg.sharing.profile import profile
+from thalweg.sharing.text import profile_text, representative_text, sources_text
+
+SHOWN_MEMBERS = 3  # of each family
+SHOWN_WINDOWS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class MemberStatus:
+    name: str
+    profile: str  # what makes its rows of the representative's
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyStatus:
+    """Members that differ in constants and windows only."""
+
+    members: int
+    looked_up: list[str]  # what the index of their constants is over, and of which kind
+    checked: list[str]  # ranges that are checked for what the index has found
+    residuals: int  # conditions that are evaluated for what is left then
+    first: list[MemberStatus]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStatus:
+    name: str
+    members: int  # 0: it is on its way to the present, and then takes others' members
+    streams: list[str]
+    representative: str
+    windows: int  # how many different ones the members have
+    first_windows: list[str]
+    families: list[FamilyStatus]
+    cost_s: float  # of the tasks' time since the site started
+    measured: Measurement | None
+    estimated: Estimate | None
+
+
+def group_status(
+    generation: Generation,
+    members: Sequence[Registered],
+    costs: dict[str, Cost],
+    statistics: Statistics,
+) -> GroupStatus:
+    rep = generation.representative
+    by_name = {m.name: m for m in members}
+    families = families_of(rep, members)
+    windows = list(dict.fromkeys(core_of(m).windows for m in members))
+    spent = costs.get(generation.name, Cost())
+    return GroupStatus(
+        name=generation.name,
+        members=len(members),
+        streams=list(dict.fromkeys(s.name for s in rep.streams)),
+        representative=representative_text(rep),
+        windows=len(windows),
+        first_windows=[sources_text(rep.streams, w) for w in windows[:SHOWN_WINDOWS]],
+        families=[
+            _family_status(f, generation, by_name)
+            for f in sorted(families, key=lambda f: -len(f.members))
+        ],
+        cost_s=spent.seconds,
+        measured=measure(spent, [costs[m.name] for m in members if m.name in costs], len(members)),
+        estimated=estimate(rep.to_core(), [core_of(m) for m in members], statistics),
+    )
+
+
+def _family_status(
+    family: Family, generation: Generation, members: dict[str, Registered]
+) -> FamilyStatus:
+    rep = generation.representative
+    columns = group_columns(generation)
+    return FamilyStatus(
+        members=len(family.members),
+        looked_up=list(_column_texts(family.constants.looked_up, columns)),
+        checked=list(_column_texts(family.constants.checked, columns)),
+        residuals=len(family.residuals),
+        first=[
+            MemberStatus(name, profile_text(profile(core_of(members[name]), rep), rep))
+            for name in family.members[:SHOWN_MEMBERS]
+        ],
+    )
+
+
+def group_columns(generation: Generation) -> Schema:
+    """The group's columns as people call them: its attributes; stamps are in no condition."""
+    rep = generation.representative
+    named = named_columns(rep.streams)
+    return tuple(named[i] for i in rep.attributes)
+
+
+def _column_texts(columns: Iterable[Column], schema: Schema) -> Iterable[str]:
+    for column in columns:
+        yield f"{expr_text(column.expr, schema)} ({column.manner.value})"
