@@ -63,12 +63,24 @@ FORMS = (
 )
 
 
+TOPS = (
+    "SELECT {0}{1} FROM {2}",
+    "SELECT {0}{1} FROM {2}",
+    "SELECT {0}{1} FROM {2}",
+    "SELECT {0}DISTINCT {1} FROM {2}",
+    "SELECT {0}COUNT(*) AS n, MAX({3}) AS most FROM {2}",
+    "SELECT {0}{1}, COUNT(*) AS n FROM {2} GROUP BY {1}",
+    "SELECT {0}{3}, COUNT(DISTINCT {3}) AS n FROM {2} GROUP BY {3} HAVING COUNT(*) > 1",
+)
+
+
 @dataclass(frozen=True)
 class Pattern:
     """A query without its constants and windows."""
 
     shape: int
     kind: str
+    top: str  # what stands above the join: a form of TOPS
     shown: tuple[str, ...]
     filters: tuple[tuple[str, str], ...]  # column, form
 
@@ -80,7 +92,8 @@ def patterns(draw: st.DrawFn) -> Pattern:
     shown = draw(st.lists(st.sampled_from(outputs), min_size=1, max_size=3, unique=True))
     one = st.tuples(st.sampled_from(filtered), st.sampled_from(FORMS))
     filters = draw(st.lists(one, max_size=2))
-    return Pattern(shape, draw(st.sampled_from(KINDS)), tuple(shown), tuple(filters))
+    top = draw(st.sampled_from(TOPS))
+    return Pattern(shape, draw(st.sampled_from(KINDS)), top, tuple(shown), tuple(filters))
 
 
 @st.composite
@@ -91,9 +104,9 @@ def queries(draw: st.DrawFn, name: str, pattern: Pattern) -> str:
         one = st.sampled_from(CONSTANTS[column])
         where.append(form.format(column, draw(one), draw(one)))
     windows = [draw(st.sampled_from(WINDOWS)) for _ in range(3)]
-    text = f"CREATE QUERY {name} AS SELECT {pattern.kind}{', '.join(pattern.shown)} FROM "
-    text += source.format(*windows)
-    return text + (f" WHERE {' AND '.join(where)}" if where else "") + ";"
+    body = source.format(*windows) + (f" WHERE {' AND '.join(where)}" if where else "")
+    select = pattern.top.format(pattern.kind, ", ".join(pattern.shown), body, pattern.shown[0])
+    return f"CREATE QUERY {name} AS {select};"
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,7 @@ def count(engine: SharedEngine) -> None:
     """What the drawn sets really did."""
     SEEN["generations"] += len(engine.generations)
     SEEN["members"] += len(engine.homes)
+    SEEN["lifted"] += sum(g.is_lifted for g in engine.generations.values())
     for pushed in engine.pushed.values():
         for family in pushed.families:
             for column in (*family.constants.looked_up, *family.constants.checked):
@@ -140,6 +141,7 @@ def test_the_drawn_sets_hit_every_kind_of_index() -> None:
     draw()
     wanted = {
         "generations",
+        "lifted",
         "members",
         "equality",
         "at least",

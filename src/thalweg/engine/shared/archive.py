@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from thalweg.engine.shared.families import MEMBER, changes
+from thalweg.engine.shared.families import MEMBER, changes, of_member
 from thalweg.engine.shared.groups import Generation
 from thalweg.engine.shared.members import families_of
 from thalweg.engine.shared.planning import Registered
@@ -58,7 +58,7 @@ class Archive:
         homes = self._store.homes_of(query)
         for place, (since, generation) in enumerate(homes):
             until = homes[place + 1][0] if place + 1 < len(homes) else None
-            for part in (STARTED, ENDED):
+            for part in ("", STARTED, ENDED):
                 for tick, segment in self._store.results(generation + part, max(after, since - 1)):
                     if until is None or tick < until:
                         found.setdefault(tick, []).append((generation, segment))
@@ -74,6 +74,9 @@ class Archive:
         home = self._generation(generation)
         if member is None or member.normal is None or home is None:
             return pl.DataFrame()
+        if home.family is not None:
+            said = results.rows([s for _, s in segments])
+            return of_member(said, home.family.members.index(query))
         (family,) = families_of(home.representative, [member])
         started, ended = (
             results.group_rows([s for _, s in segments if s.table.endswith(part)], home.operator)

@@ -26,8 +26,16 @@ from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared.archive import Archive
 from thalweg.engine.shared.cut import Cut, make_cut, watermark
 from thalweg.engine.shared.executors import Executor, InProcess
-from thalweg.engine.shared.families import Family, Lengths, changes, is_divided_well
+from thalweg.engine.shared.families import (
+    MEMBER,
+    Family,
+    Lengths,
+    by_member,
+    changes,
+    is_divided_well,
+)
 from thalweg.engine.shared.frames import FOREVER
+from thalweg.engine.shared.groups import Generation
 from thalweg.engine.shared.ingest import Landing, Receipt
 from thalweg.engine.shared.kernels.join import probing_order
 from thalweg.engine.shared.members import families_of, window_classes
@@ -237,8 +245,15 @@ class SharedEngine:
         if self._pushed is None:
             self._pushed = {}
             for name, generation in self.generations.items():
-                wanted = [m for m in self.members_of(name) if self.outlet.wants(m.name)]
-                if wanted:
+                members = self.members_of(name)
+                wanted = [m for m in members if self.outlet.wants(m.name)]
+                if generation.family is not None:  # run whether anybody listens or not
+                    families = [generation.family]
+                    columns = {m.name: m.columns for m in members}
+                    of = tuple(columns.get(m, ()) for m in generation.family.members)
+                    file = self._written("families", pickle.dumps(families))
+                    self._pushed[name] = Pushed(families, [of], file)
+                elif wanted:
                     families = families_of(generation.representative, wanted)
                     columns = [tuple(self.queries[m].columns for m in f.members) for f in families]
                     file = self._written("families", pickle.dumps(families))
@@ -393,7 +408,7 @@ class SharedEngine:
 
     def _emit(self, cut: Cut, reports: list[TaskReport]) -> int:
         segments = [s for r in reports for s in r.results]
-        columns = {name: q.columns for name, q in self.runs.items()}
+        columns = {name: q.columns for name, q in self.runs.items() if name in self.queries}
         emissions: list[Emission | FamilyEmission] = [
             *self.results.emissions(cut.number, segments, columns),
             *self._family_emissions(cut, segments, [s for r in reports for s in r.pushed]),
@@ -405,7 +420,11 @@ class SharedEngine:
         self, cut: Cut, results: list[Segment], pushed: list[Segment]
     ) -> Iterator[FamilyEmission]:
         for name, wanted in self.pushed.items():
-            group = self.generations[name].operator
+            generation = self.generations[name]
+            if generation.is_lifted:
+                yield from self._lifted_emissions(cut, generation, wanted, results)
+                continue
+            group = generation.operator
             for place, family in enumerate(wanted.families):
                 parts = [s for s in pushed if s.table == f"{name}/{place}"]
                 if cut.tasks == 1 or is_divided_well(group, family):
@@ -415,6 +434,20 @@ class SharedEngine:
                 if rows is not None and rows.height:
                     columns = wanted.columns[place]
                     yield FamilyEmission(cut.number, family.members, columns, rows)
+
+    def _lifted_emissions(
+        self, cut: Cut, generation: Generation, pushed: Pushed, results: list[Segment]
+    ) -> Iterator[FamilyEmission]:
+        said = [s for s in results if s.table == generation.name]
+        if not said:
+            return
+        rows = by_member(self.results.rows(said))
+        members = pushed.families[0].members
+        gone = [i for i, m in enumerate(members) if self.homes.get(m) != generation.name]
+        if gone:
+            rows = rows.filter(~pl.col(MEMBER).is_in(pl.Series(gone, dtype=pl.UInt32).implode()))
+        if rows.height:
+            yield FamilyEmission(cut.number, members, pushed.columns[0], rows)
 
     def _family_rows(
         self, family: Family, name: str, results: list[Segment]

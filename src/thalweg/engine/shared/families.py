@@ -16,10 +16,22 @@ import polars as pl
 
 from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared.expressions import is_true, to_polars
-from thalweg.engine.shared.frames import FOREVER, OP, TS, T, W, dtype, name, names
+from thalweg.engine.shared.frames import (
+    FOREVER,
+    OP,
+    TS,
+    E,
+    T,
+    W,
+    dtype,
+    empty_relation,
+    name,
+    names,
+)
 from thalweg.engine.shared.kernels.linear import outputs
 from thalweg.plan.expr import Expr
 from thalweg.plan.nodes import StreamKind
+from thalweg.plan.types import BIGINT
 from thalweg.sharing.index.constants import Constants
 
 MEMBER = "_m"  # the place of a member in its family
@@ -133,6 +145,39 @@ def changes(
         events = events.where(events.weight == sign)
         events = replace(events, weight=np.abs(events.weight))  # a stream's tuples are all +
     return _ordered(family, rows, events)
+
+
+def member_events(
+    family: Family, started: pl.DataFrame, ended: pl.DataFrame, low: int, high: int
+) -> pl.DataFrame:
+    """`c0`, the member's place, `c1`, … and the times of a relation: what comes and goes, for
+    operators above; nothing is netted."""
+    rows = _Rows.of(family, started, ended)
+    found = list(_events(family, rows, low, high))
+    types = tuple(e.type for e in family.outputs)
+    if not found:
+        return empty_relation((BIGINT, *types))
+    events = _Events.joined(found)
+    data = rows.projected[events.row]
+    data.columns = [name(i + 1) for i in range(len(types))]
+    times = [
+        pl.Series(T, events.instant),
+        pl.Series(E, np.full(len(events), FOREVER)),
+        pl.Series(W, events.weight),
+    ]
+    return pl.DataFrame([pl.Series(name(0), events.member)]).hstack([*data, *times])
+
+
+def by_member(lifted: pl.DataFrame) -> pl.DataFrame:
+    """The result of operators that ran for all members (`lifting`), as `changes` gives it."""
+    width = lifted.width - 2
+    data = {name(i): name(i - 1) for i in range(1, width)}
+    rows = lifted.select(pl.col(name(0)).cast(pl.UInt32).alias(MEMBER), TS, OP, *data)
+    return rows.rename(data).sort(MEMBER, maintain_order=True)
+
+
+def of_member(lifted: pl.DataFrame, place: int) -> pl.DataFrame:
+    return by_member(lifted.filter(pl.col(name(0)) == place)).drop(MEMBER)
 
 
 def _events(family: Family, rows: _Rows, low: int, high: int) -> Iterator[_Events]:

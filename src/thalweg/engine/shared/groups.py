@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared.blocks import Block, closed, nameless, netted
+from thalweg.engine.shared.families import Family
 from thalweg.engine.shared.planning import Registered
 from thalweg.engine.shared.task import BEGINNING
 from thalweg.plan.expr import Col, remap
@@ -24,25 +25,31 @@ from thalweg.sharing.representative import Representative
 
 @dataclass(frozen=True)
 class Generation:
-    """A representative, and how the engine runs it; `run.output` is a `physical.Group`."""
+    """A representative, and how the engine runs it."""
 
     representative: Representative
     run: Registered
+    family: Family | None = None  # of members that are run together up to their aggregates
 
     @property
     def name(self) -> str:
         return self.run.name
 
     @property
+    def is_lifted(self) -> bool:
+        """Whether what stands above the members' cores is run here, for all of them."""
+        return self.family is not None
+
+    @property
     def operator(self) -> ph.Group:
-        assert isinstance(self.run.output, ph.Group)
-        return self.run.output
+        return next(op for op in ph.walk(self.run.output) if isinstance(op, ph.Group))
 
     def covers(self, member: Registered, frontier: int) -> bool:
         """Whether the member can be answered from here, from `frontier` on."""
         core = core_of(member)
         return (
-            self.representative.covers(core)
+            not self.is_lifted
+            and self.representative.covers(core)
             and (self.operator.keeps_ends or not has_ends(core))
             and knows_enough(dict(self.run.horizons), member, frontier)
         )

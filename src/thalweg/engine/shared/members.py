@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -38,6 +39,30 @@ def families_of(rep: Representative, members: Iterable[Registered]) -> list[Fami
         )
         alike.setdefault(key, []).append((member, wanted))
     return [_family(rep, of) for of in alike.values()]
+
+
+def lifted_family(rep: Representative, members: list[Registered]) -> Family:
+    """Members that are alike below an aggregate: one relation, whose times are the flow's own."""
+    cores = [core_of(m) for m in members]
+    wanted = [Profile(c.windows, c.ranges, c.residuals, c.outputs) for c in cores]
+    family = _family(rep, list(zip(members, wanted, strict=True)))
+    never = np.full(len(members), BEGINNING, dtype=np.int64)
+    return replace(family, kind=None, started=never, horizons=None)
+
+
+def lifted_key(member: Registered) -> tuple[object, ...]:
+    """What such members must have in common."""
+    assert member.normal is not None
+    core = member.normal.core
+    return (
+        member.flow,
+        core.signature,
+        core.outputs,
+        tuple((e, manner_of(r)) for e, r in core.ranges),
+        tuple((r.template, r.types) for r in core.residuals),
+        member.normal.above,
+        member.normal.kind,
+    )
 
 
 def _family(rep: Representative, members: list[tuple[Registered, Profile]]) -> Family:

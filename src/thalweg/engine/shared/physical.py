@@ -144,9 +144,12 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
+    """GROUP BY; without keys, or where `lasting`, a row stays once it is there."""
+
     input: Op
     keys: tuple[Expr, ...]
     aggregates: tuple[AggCall, ...]
+    lasting: bool = False
 
     @property
     def types(self) -> Types:
@@ -239,6 +242,19 @@ class Group:
         return self.input.types
 
 
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """A group's rows, once for every member that wants them, with the member's place in front.
+
+    Rows come and go as weighted events. The members are those of the family that the tick's
+    specification names for the group.
+    """
+
+    input: Group
+    name: str
+    types: Types
+
+
 StreamOp = BaseStream | StreamOf
 Op = (
     Source
@@ -252,6 +268,7 @@ Op = (
     | Distinct
     | SetOp
     | Exchange
+    | Matches
 )
 AnyOp = Op | BaseStream | StreamOf | Output | Group
 Ending = Output | Group  # what a flow is computed for

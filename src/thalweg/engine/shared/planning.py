@@ -35,12 +35,12 @@ class Registered:
     horizons: tuple[tuple[str, int], ...]
     normal: NormalQuery | None = None  # where it can be a member of a group
     plan: Node | None = None  # None for members, which are not run by themselves
-    group: ph.Group | None = None  # for a group's own run
+    made: ph.Ending | None = None  # for a group's own run
 
     @cached_property
     def output(self) -> ph.Ending:
-        if self.group is not None:
-            return self.group
+        if self.made is not None:
+            return self.made
         assert self.plan is not None, f"{self.name} lives in a group"
         return compile_query(self.plan)
 

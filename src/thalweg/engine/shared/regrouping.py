@@ -19,8 +19,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared.groups import Generation, compile_group, core_of, knows_enough
-from thalweg.engine.shared.members import window_classes
+from thalweg.engine.shared.lifting import lifted
+from thalweg.engine.shared.members import lifted_family, lifted_key, window_classes
 from thalweg.engine.shared.planning import Registered
 from thalweg.engine.shared.task import BEGINNING
 from thalweg.sharing.core import Signature
@@ -35,6 +37,10 @@ GROUP = "group/"
 
 def is_sharable(query: Registered) -> bool:
     return query.normal is not None and not query.normal.above
+
+
+def is_liftable(query: Registered) -> bool:
+    return query.normal is not None and bool(query.normal.above)
 
 
 class Regrouping:
@@ -52,14 +58,28 @@ class Regrouping:
             if query.name not in self.engine.homes and is_sharable(query):
                 parts.setdefault(core_of(query).signature, []).append(query)
         with self.engine.store.transaction():
+            self._lift()
             for alone in parts.values():
                 self._begin_together([q for q in alone if not self._has_run(q)])
             groups: dict[Signature, list[Generation]] = {}
             for generation in self.engine.generations.values():
+                if generation.is_lifted:
+                    continue
                 groups.setdefault(generation.representative.signature, []).append(generation)
             for signature in {**parts, **groups}:
                 left = [q for q in parts.get(signature, []) if q.name not in self.engine.homes]
                 self._merge(groups.get(signature, []), left)
+
+    def _lift(self) -> None:
+        """Rule 1 for queries with aggregates; they stay as they have begun."""
+        alike: dict[tuple[object, ...], list[Registered]] = {}
+        for query in self.engine.queries.values():
+            is_new = query.name not in self.engine.homes and is_liftable(query)
+            if is_new and not self._has_run(query):
+                alike.setdefault(lifted_key(query), []).append(query)
+        for members in alike.values():
+            if len(members) > 1 and len(window_classes(members)) <= MOST_WINDOWS:
+                self._move(members, self._generation(members, members[0], is_lifted=True))
 
     def _has_run(self, run: Registered) -> bool:
         return self._reached(run) > BEGINNING
@@ -136,7 +156,9 @@ class Regrouping:
         del self.engine.generations[generation.name]
         self.engine.forget_plan()
 
-    def _generation(self, members: list[Registered], beside: Registered | None) -> Generation:
+    def _generation(
+        self, members: list[Registered], beside: Registered | None, *, is_lifted: bool = False
+    ) -> Generation:
         """A new one, which begins like a query that is new itself, or from what the SteMs hold."""
         engine = self.engine
         rep = representative(core_of(m) for m in members)
@@ -146,17 +168,15 @@ class Regrouping:
         else:
             epoch, started = self._tick + 1, None
             horizons = tuple(self._complete(streams).items())
-        number = engine.store.next_number("generations")
-        run = Registered(
-            f"{GROUP}{number}",
-            (),
-            streams,
-            epoch,
-            started,
-            horizons,
-            group=compile_group(rep, (core_of(m) for m in members)),
-        )
-        generation = Generation(rep, run)
+        name = f"{GROUP}{engine.store.next_number('generations')}"
+        made: ph.Ending = compile_group(rep, (core_of(m) for m in members))
+        family = None
+        if is_lifted:
+            normal, family = members[0].normal, lifted_family(rep, members)
+            assert normal is not None
+            made = lifted(made, name, normal.core.outputs, normal.above, normal.kind)
+        run = Registered(name, (), streams, epoch, started, horizons, made=made)
+        generation = Generation(rep, run, family)
         engine.store.write_generation(generation.name, pickle.dumps(generation))
         engine.generations[generation.name] = generation
         engine.forget_plan()

@@ -9,7 +9,6 @@ import io
 import pickle
 import time
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -18,11 +17,11 @@ import polars as pl
 from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared import stems
 from thalweg.engine.shared.expressions import to_polars
-from thalweg.engine.shared.families import Family, changes, is_divided_well
+from thalweg.engine.shared.families import changes, is_divided_well
 from thalweg.engine.shared.frames import POS, TS, hash_of
 from thalweg.engine.shared.kernels.changes import judged
 from thalweg.engine.shared.kernels.exchange import mailbox
-from thalweg.engine.shared.kernels.group import group
+from thalweg.engine.shared.kernels.group import group, load_families
 from thalweg.engine.shared.kernels.output import output
 from thalweg.engine.shared.kernels.registry import KERNELS
 from thalweg.engine.shared.segments import BundleWriter
@@ -51,12 +50,6 @@ def load_plan(path: str) -> Plan:
         _plans.clear()
         _plans[path] = pickle.loads(Path(path).read_bytes())
     return _plans[path]
-
-
-@lru_cache(maxsize=256)
-def load_families(path: str) -> list[Family]:
-    """A file of families, read once per process; a change is a new file."""
-    return pickle.loads(Path(path).read_bytes())  # type: ignore[no-any-return]
 
 
 def run_alone(packed: bytes) -> list[bytes]:

@@ -198,6 +198,8 @@ class _Grouping:
         there = pl.Series("_there", steps[ROWS] > 0)
         if not self.keys:
             there = self._since_born(there)
+        elif self.op.lasting:
+            there = self._since_each_was_born(steps.with_columns(there))
         columns = [
             self._result(steps, a).alias(name(width + k)) for k, a in enumerate(self.op.aggregates)
         ]
@@ -212,6 +214,28 @@ class _Grouping:
             mark = pl.DataFrame({W: [1], H: [0]}, schema={W: pl.Int64, H: pl.UInt64})
             tables.append(self.task, table, mark, tables.merge_by([H], [W]))
         return filled.cum_max()
+
+    def _since_each_was_born(self, steps: pl.DataFrame) -> pl.Series:
+        """The same for every key."""
+        table = self._table("born")
+        born = tables.find(self.task.stored(table), np.unique(steps[H].to_numpy()))
+        there = pl.col("_there").cum_max().over(self.keys)
+        if born is not None:
+            marked = born.select(self.keys).unique().with_columns(pl.lit(True).alias("_born"))
+            steps = steps.join(
+                marked, on=self.keys, how="left", nulls_equal=True, maintain_order="left"
+            )
+            there |= pl.col("_born").fill_null(False)
+        steps = steps.with_columns(there.alias("_now"))
+        fresh = steps.filter(pl.col("_now") & pl.col("_there"))
+        if born is not None:
+            fresh = fresh.filter(pl.col("_born").is_null())
+        if fresh.height:
+            by = [*self.keys, H]
+            mark = fresh.select(by).unique(maintain_order=True)
+            mark = mark.with_columns(pl.lit(1, dtype=pl.Int64).alias(W))
+            tables.append(self.task, table, mark, tables.merge_by(by, [W]))
+        return steps["_now"].alias("_there")
 
     def _result(self, steps: pl.DataFrame, call: AggCall) -> pl.Series:
         if call.arg is None:

@@ -7,7 +7,10 @@ given that end now by the windows of at least one member.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -15,7 +18,7 @@ import polars as pl
 from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared import tables
 from thalweg.engine.shared.expressions import to_polars
-from thalweg.engine.shared.families import Lengths, ends_of
+from thalweg.engine.shared.families import Family, Lengths, ends_of, member_events
 from thalweg.engine.shared.frames import E, H, T, concat, hash_of, names
 from thalweg.engine.shared.segments import Mapped
 from thalweg.engine.shared.task import Flow, Task
@@ -35,6 +38,20 @@ def group(
     ended = [_ending(task, flow, op, mapped, windows) for mapped in task.stored(table)]
     _remember(task, op, table, delta, high)
     return started, concat(ended, started)
+
+
+def matches(task: Task, flow: Flow, op: ph.Matches) -> pl.DataFrame:
+    spec = task.spec.groups[op.name]
+    assert spec.families is not None
+    started, ended = group(task, flow, op.input, spec.windows)
+    (family,) = load_families(spec.families)
+    return member_events(family, started, ended, *task.range_of(flow))
+
+
+@lru_cache(maxsize=256)
+def load_families(path: str) -> list[Family]:
+    """A file of families, read once per process; a change is a new file."""
+    return pickle.loads(Path(path).read_bytes())  # type: ignore[no-any-return]
 
 
 def _ending(

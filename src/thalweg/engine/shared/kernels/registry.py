@@ -6,6 +6,7 @@ from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared.kernels.aggregate import aggregate
 from thalweg.engine.shared.kernels.changes import changes
 from thalweg.engine.shared.kernels.exchange import exchange
+from thalweg.engine.shared.kernels.group import matches
 from thalweg.engine.shared.kernels.join import join
 from thalweg.engine.shared.kernels.linear import map_, union
 from thalweg.engine.shared.kernels.multiplicity import distinct, set_op
@@ -28,4 +29,5 @@ KERNELS: Kernels = {
     ph.SetOp: set_op,
     ph.StreamOf: stream_of,
     ph.Exchange: exchange,
+    ph.Matches: matches,
 }
