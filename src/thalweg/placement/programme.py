@@ -118,11 +118,11 @@ def _make(
     operators = ledger.problem.operators
     price = offered.prices.cpu * (1.0 - discount)
     for operator in plans.makers[stream]:
-        inputs = [ways[i] for i in plans.inputs[operator]]
+        first, *others = (ways[i] for i in plans.inputs[operator])
         gamma = float(operators.cpu[operator])
-        cpu = sum((w.cpu for w in inputs), start=np.full(len(price), gamma))
-        in_bps = sum((w.in_bps for w in inputs), start=np.zeros(len(price)))
-        cost = sum((w.cost for w in inputs), start=gamma * price)
+        cost, cpu, in_bps = first.cost + gamma * price, first.cpu + gamma, first.in_bps
+        for other in others:
+            cost, cpu, in_bps = cost + other.cost, cpu + other.cpu, in_bps + other.in_bps
         cost = limited(cost, cpu, offered.cpu, offered.strict)
         cost = limited(cost, in_bps, offered.in_bps, offered.strict)
         pinned = int(operators.pinned[operator])

@@ -21,7 +21,7 @@ from thalweg.placement.strategy import Refusal
 SWAP, SOLVER = "swap", "solver"
 
 NEAREST = 3  # plans that fail differently: what stands in the way of each may make way
-WORK_PER_SWAP = 15  # of the work limit: a swap costs as much as so many nodes of the solver
+WORK_PER_SWAP = 30  # of the work limit: a swap costs as much as so many nodes of the solver
 
 
 def rearrange(
