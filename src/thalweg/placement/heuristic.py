@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thalweg.placement.arrays import NONE
-from thalweg.placement.books import Books
 from thalweg.placement.deployment import Deployment
 from thalweg.placement.heuristic_search import Search
+from thalweg.placement.latency import delay_ms
+from thalweg.placement.ledger import Ledger
 from thalweg.placement.listing import TooManyPlans
+from thalweg.placement.migrations import host_changes
 from thalweg.placement.problem import Problem
 from thalweg.placement.recipes import Shortage
+from thalweg.placement.rows import Run, Send
 from thalweg.placement.strategy import Decision, Options, Refusal, online_strategy
 
 
@@ -24,50 +27,51 @@ class Heuristic:
     def __init__(self, problem: Problem, options: Options) -> None:
         self._problem = problem
         self._weights = options.weights
-        self._books = Books(problem)
+        self._ledger = Ledger(problem, problem.running)
 
     def submit(self, queries: Sequence[int]) -> Decision:
-        admitted: list[int] = []
-        refusals: list[Refusal] = []
-        changed: set[int] = set()
-        for query in queries:
-            answer = self._submit(query, changed)
-            if answer is None:
-                admitted.append(query)
-            else:
-                refusals.append(answer)
-        return Decision(tuple(admitted), tuple(refusals), tuple(sorted(changed)))
+        answers = {query: self._submit(query) for query in queries}
+        changes = host_changes(*self._ledger.drain())
+        return Decision(
+            tuple(query for query, refusal in answers.items() if refusal is None),
+            tuple(refusal for refusal in answers.values() if refusal is not None),
+            tuple(change.host for change in changes),
+            changes,
+        )
 
     def deployment(self) -> Deployment:
-        return self._books.deployment()
+        return self._ledger.deployment()
 
-    def _submit(self, query: int, changed: set[int]) -> Refusal | None:
+    def _submit(self, query: int) -> Refusal | None:
         queries = self._problem.queries
         wanted, proxy = int(queries.wanted[query]), int(queries.proxy[query])
-        if proxy == NONE and self._books.server(wanted) != NONE:
-            server = self._books.server(wanted)
-            delay, bound = self._books.delay_ms[server, wanted], queries.latency_bound_ms[query]
-            if delay > bound:
-                detail = f"it is served after {delay:g} ms already, and wanted within {bound:g} ms"
-                return Refusal(query, "latency", server, detail)
-            self._books.serve(query, server)
-            return None
+        server = self._ledger.serving(wanted, proxy)
+        if server is not None:
+            return self._serve_as_well(query, server)
         try:
-            best, nearest = Search(self._problem, self._books, self._weights, query).run()
+            best, nearest = Search(self._ledger, self._weights, query).run()
         except TooManyPlans as error:
             return Refusal(query, "work limit", None, str(error))
         if best is None:
             return self._refusal(query, nearest)
         for source, stream in best.recipe.fetches:
-            self._books.send(source, best.host, stream)
-            changed.add(source)
+            self._ledger.add_send(Send(source, best.host, stream))
         for operator in best.recipe.operators:
-            self._books.run(best.host, operator)
-        changed.add(best.host)
+            self._ledger.add_run(Run(best.host, operator))
         if proxy not in (NONE, best.host):
-            self._books.send(best.host, proxy, wanted)
-            changed.add(proxy)
-        self._books.serve(query, best.host if proxy == NONE else proxy)
+            self._ledger.add_send(Send(best.host, proxy, wanted))
+        self._ledger.serve(query, best.host if proxy == NONE else proxy)
+        return None
+
+    def _serve_as_well(self, query: int, server: int) -> Refusal | None:
+        """The result is handed out already; only its delay may be too long for this query."""
+        queries = self._problem.queries
+        delay = delay_ms(self._ledger, server, int(queries.wanted[query]))
+        bound = float(queries.latency_bound_ms[query])
+        if delay > bound:
+            detail = f"it is served after {delay:g} ms already, and wanted within {bound:g} ms"
+            return Refusal(query, "latency", server, detail)
+        self._ledger.serve(query, server)
         return None
 
     def _refusal(self, query: int, nearest: Shortage | None) -> Refusal:

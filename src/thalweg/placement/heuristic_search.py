@@ -9,10 +9,9 @@ import numpy as np
 
 from thalweg.placement.abstract import abstract_plans
 from thalweg.placement.arrays import NONE, Floats, Ints
-from thalweg.placement.books import Books
 from thalweg.placement.cost import Weights, shares
+from thalweg.placement.ledger import Ledger
 from thalweg.placement.listing import list_plans
-from thalweg.placement.problem import Problem
 from thalweg.placement.recipes import Recipe, RecipeMaker, Shortage, host_groups
 
 
@@ -24,25 +23,29 @@ class Candidate:
 
 
 class Search:
-    def __init__(self, problem: Problem, books: Books, weights: Weights, query: int) -> None:
+    def __init__(self, ledger: Ledger, weights: Weights, query: int) -> None:
+        problem = ledger.problem
         self._problem = problem
-        self._books = books
+        self._ledger = ledger
         self._weights = weights
         self._wanted = int(problem.queries.wanted[query])
         self._proxy = int(problem.queries.proxy[query])
         self._bound_ms = float(problem.queries.latency_bound_ms[query])
         self._rate_bps = float(problem.streams.rate_bps[self._wanted])
-        self._free_cpu = books.free_cpu
-        self._free_in = books.free_in_bps
-        self._free_out = books.free_out_bps
-        self._busiest = shares(books.used_cpu, problem.hosts.cpu).max(initial=0.0)
+        self._free_cpu = np.maximum(ledger.cpu_left, 0.0)
+        self._free_in = np.maximum(ledger.in_left, 0.0)
+        self._free_out = np.maximum(ledger.out_left, 0.0)
+        limited = np.isfinite(problem.hosts.cpu)  # what runs on an unlimited host loads it by 0 %
+        self._used_cpu = np.where(limited, problem.hosts.cpu, 0.0)
+        self._used_cpu[limited] -= ledger.cpu_left[limited]
+        self._busiest = shares(self._used_cpu, problem.hosts.cpu).max(initial=0.0)
 
     def run(self) -> tuple[Candidate | None, Shortage | None]:
         """The best candidate; or, where there is none, what the nearest one lacks."""
         plans = abstract_plans(self._problem, self._wanted)
         alike = self._bound_ms == inf and self._proxy == NONE
-        groups = host_groups(self._problem, self._books, plans, alike)
-        maker = RecipeMaker(self._problem, self._books, plans)
+        groups = host_groups(self._ledger, plans, alike)
+        maker = RecipeMaker(self._ledger, plans)
         best: Candidate | None = None
         nearest: Shortage | None = None
         seen: set[tuple[int, Recipe]] = set()
@@ -64,7 +67,7 @@ class Search:
         for pin in self._problem.operators.pinned[list(recipe.operators)].tolist():
             if pin != NONE:
                 hosts = hosts[hosts == pin]
-        if self._proxy != NONE and self._books.has[self._proxy, self._wanted]:
+        if self._proxy != NONE and self._ledger.available[self._wanted, self._proxy]:
             hosts = hosts[hosts == self._proxy]
         return hosts
 
@@ -90,13 +93,15 @@ class Search:
         problem = self._problem
         cpu = float(problem.operators.cpu[list(recipe.operators)].sum())
         in_bps = float(problem.streams.rate_bps[[s for _, s in recipe.fetches]].sum())
-        at_proxy = host == self._proxy
-        out_bps = self._books.serving_bps(host, self._wanted) if at_proxy else self._rate_bps
-        return cpu, in_bps, out_bps
+        return cpu, in_bps, self._serving_bps(host)
+
+    def _serving_bps(self, host: int) -> float:
+        """A host hands a stream out once, however many ask for it (II-B)."""
+        return 0.0 if (host, self._wanted) in self._ledger.results else self._rate_bps
 
     def _prices(self, cpu: float, in_bps: float, hosts: Ints) -> Floats:
         problem, weights = self._problem, self._weights
-        after = shares(self._books.used_cpu[hosts] + cpu, problem.hosts.cpu[hosts])
+        after = shares(self._used_cpu[hosts] + cpu, problem.hosts.cpu[hosts])
         prices: Floats = (
             weights.network * in_bps / float(problem.hosts.out_bps.sum())
             + weights.cpu * cpu / float(problem.hosts.cpu.sum())
@@ -110,14 +115,14 @@ class Search:
         if recipe.shortage is not None:
             return recipe.shortage
         if proxy not in (NONE, host):
-            served = self._books.serving_bps(proxy, self._wanted)
+            served = self._serving_bps(proxy)
             if self._rate_bps > self._free_in[proxy]:
                 free = float(self._free_in[proxy])
                 return Shortage("bandwidth in", proxy, self._rate_bps, free)
             if served > self._free_out[proxy]:
                 return Shortage("bandwidth out", proxy, served, float(self._free_out[proxy]))
-            if hosts.link_bps is not None:
-                free = float(hosts.link_bps[host, proxy] - self._books.used_link_bps[host, proxy])
+            if self._ledger.link_left is not None:
+                free = float(self._ledger.link_left[host, proxy])
                 if self._rate_bps > free:
                     return Shortage("link", host, self._rate_bps, free)
             if hosts.latency_ms is not None:

@@ -14,9 +14,9 @@ import numpy as np
 
 from thalweg.placement.abstract import AbstractPlans
 from thalweg.placement.arrays import Floats, Ints
-from thalweg.placement.books import Books
+from thalweg.placement.latency import delay_ms
+from thalweg.placement.ledger import Ledger
 from thalweg.placement.listing import Plan
-from thalweg.placement.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class Recipe:
     shortage: Shortage | None = None  # on the side of those who should send
 
 
-def host_groups(problem: Problem, books: Books, plans: AbstractPlans, alike: bool) -> list[Ints]:
+def host_groups(ledger: Ledger, plans: AbstractPlans, alike: bool) -> list[Ints]:
     """Hosts that have the same streams, if they are alike otherwise; else each by itself."""
-    if not alike or problem.hosts.link_bps is not None:
-        return [np.array([h], np.int32) for h in range(len(problem.hosts))]
+    if not alike or ledger.link_left is not None:
+        return [np.array([h], np.int32) for h in range(len(ledger.problem.hosts))]
     groups: dict[bytes, list[int]] = {}
-    for host, row in enumerate(np.packbits(books.has[:, list(plans.streams)], axis=1)):
+    for host, row in enumerate(np.packbits(ledger.available[list(plans.streams)].T, axis=1)):
         groups.setdefault(row.tobytes(), []).append(host)
     return [np.array(hosts, np.int32) for hosts in groups.values()]
 
@@ -54,11 +54,11 @@ def host_groups(problem: Problem, books: Books, plans: AbstractPlans, alike: boo
 class RecipeMaker:
     """Makes recipes for one query."""
 
-    def __init__(self, problem: Problem, books: Books, plans: AbstractPlans) -> None:
-        self._problem = problem
-        self._books = books
+    def __init__(self, ledger: Ledger, plans: AbstractPlans) -> None:
+        self._problem = ledger.problem
+        self._ledger = ledger
         self._plans = plans
-        self._free_out_bps = books.free_out_bps
+        self._free_out_bps = np.maximum(ledger.out_left, 0.0)
         self._senders: dict[int, tuple[Ints, Floats]] = {}
 
     def recipe(self, plan: Plan, host: int, bound_ms: float = inf) -> Recipe:
@@ -75,8 +75,8 @@ class RecipeMaker:
             if stream in seen:
                 continue
             seen.add(stream)
-            if self._books.has[host, stream]:
-                delay = max(delay, float(self._books.delay_ms[host, stream]))
+            if self._ledger.available[stream, host]:
+                delay = max(delay, delay_ms(self._ledger, host, stream))
                 continue
             provider, shortage, arrival = self._provider(stream, host, spent, bound_ms)
             if provider is not None and (shortage is None or stream not in maker):
@@ -105,15 +105,16 @@ class RecipeMaker:
             return None, None, inf
         if spent:
             free = np.maximum(free - [spent.get(h, 0.0) for h in having.tolist()], 0.0)
-        arrivals, latency = self._books.delay_ms[having, stream], self._problem.hosts.latency_ms
-        resource, link = "bandwidth out", self._problem.hosts.link_bps
-        if link is not None:
-            on_link = (link - self._books.used_link_bps)[having, host]
+        arrivals, latency = np.zeros(len(having)), self._problem.hosts.latency_ms
+        resource, link_left = "bandwidth out", self._ledger.link_left
+        if link_left is not None:
+            on_link = link_left[having, host]
             on_link = np.maximum(on_link - [spent.get(h, 0.0) for h in having.tolist()], 0.0)
             resource = "link" if on_link.max() < free.max() else resource
             free = np.minimum(free, on_link)
         if latency is not None:
-            arrivals = arrivals + latency[having, host]
+            there = [delay_ms(self._ledger, h, stream) for h in having.tolist()]
+            arrivals = there + latency[having, host]
             if (arrivals <= bound_ms).any():
                 free = np.where(arrivals <= bound_ms, free, -1.0)
         best = int(np.argmax(free))
@@ -124,7 +125,7 @@ class RecipeMaker:
     def _having(self, stream: int) -> tuple[Ints, Floats]:
         """Who has the stream, and what they can send: the same while one query is planned."""
         if stream not in self._senders:
-            hosts = np.flatnonzero(self._books.has[:, stream]).astype(np.int32)
+            hosts = np.flatnonzero(self._ledger.available[stream]).astype(np.int32)
             self._senders[stream] = hosts, self._free_out_bps[hosts]
         return self._senders[stream]
 

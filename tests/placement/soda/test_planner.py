@@ -55,6 +55,18 @@ def test_every_stream_is_made_once_and_never_relayed():
         assert source == maker.get(stream, int(problem.streams.home[stream]))
 
 
+def test_hosts_are_told_what_changed():
+    problem = make_problem(CROWDED, 1)
+    planner = Soda(problem, Options(work_limit=50))
+    runs = set()
+    for first in (0, 30):
+        decision = planner.submit(range(first, first + 30))
+        assert decision.changed == tuple(change.host for change in decision.changes)
+        runs -= {(c.host, o) for c in decision.changes for o in c.stops}
+        runs |= {(c.host, o) for c in decision.changes for o in c.starts}
+    assert runs == set(map(tuple, planner.deployment().runs.tolist()))
+
+
 def test_the_same_problem_gets_the_same_plan():
     once, again = (
         SODA.plan(make_problem(CROWDED, 2), Options(work_limit=50, batch=30)) for _ in range(2)

@@ -14,6 +14,7 @@ import numpy as np
 from thalweg.placement.abstract import abstract_plans
 from thalweg.placement.arrays import NONE
 from thalweg.placement.deployment import Deployment, deployment
+from thalweg.placement.migrations import changes_between
 from thalweg.placement.problem import Problem
 from thalweg.placement.soda.adopting import adopt
 from thalweg.placement.soda.layout import Layout
@@ -40,7 +41,7 @@ class Soda:
             self._maker, self._admitted = adopt(self._layout, problem.running)
 
     def submit(self, queries: Sequence[int]) -> Decision:
-        before = dict(self._layout.host_of)
+        before = self.deployment()
         passed, refusals = self._macro_q(queries)
         if self._macro_w(passed):
             admitted = passed
@@ -49,10 +50,9 @@ class Soda:
             refusals += [r for r in placed if r is not None]
             admitted = [q for q, r in zip(passed, placed, strict=True) if r is None]
         improve(self._layout, self._options.weights, self._tries(len(queries)), self._in_time)
-        after = self._layout.host_of
-        moved = {o for o in after if before.get(o) != after[o]}
-        changed = {hosts[o] for o in moved for hosts in (before, after) if o in hosts}
-        return Decision(tuple(admitted), tuple(refusals), tuple(sorted(changed)))
+        changes = changes_between(before, self.deployment())
+        hosts = tuple(change.host for change in changes)
+        return Decision(tuple(admitted), tuple(refusals), hosts, changes)
 
     def deployment(self) -> Deployment:
         wanted, proxy = self._problem.queries.wanted, self._problem.queries.proxy
