@@ -28,7 +28,7 @@ def decidable_queries(draw: st.DrawFn, sources: tuple[str, ...]) -> str:
     where = []
     for _ in range(draw(st.integers(0, 3))):
         constant = pick("1", "2", "3")
-        across = ["difference", "difference"] if "C" in sources else []
+        across = ["difference", "difference", "order"] if "C" in sources else []
         match pick("range", "range", "equal", "stamp", *across):
             case "range":
                 where.append(f"{pick(*columns)} {pick('<', '<=', '>', '>=', '=')} {constant}")
@@ -36,6 +36,8 @@ def decidable_queries(draw: st.DrawFn, sources: tuple[str, ...]) -> str:
                 where.append(f"{pick(*columns)} = {pick(*columns)}")
             case "stamp":
                 where.append(f"{pick(*sources)}.ts {pick('<=', '>')} {constant}")
+            case "order":
+                where.append(f"O.ts {pick('<', '<=', '=', '>=', '>')} C.ts")
             case _:
                 sign = pick("", "-")
                 where.append(f"O.ts - C.ts {pick('<=', '>=', '=')} {sign}{constant}")

@@ -179,6 +179,10 @@ GROUPS = "SELECT k, COUNT(*) AS n, SUM(v) AS s FROM A [Range {}] {} GROUP BY k {
             "SELECT a.k FROM A [Range 5] a, A [Range 2] b WHERE a.k = b.v",
             "SELECT b.k FROM A [Range 1] a, A [Range 4] b WHERE a.v = b.k AND a.x > 1e0",
         ),
+        (  # only with the leaves exchanged
+            "SELECT a.k FROM A [Range 2] a, A [Range 5] b WHERE a.k = b.k AND a.v > 0",
+            "SELECT b.k FROM A [Range 1] a, A [Range 2] b WHERE a.k = b.k AND b.v > 0",
+        ),
         (GROUPS.format(3, "", ""), GROUPS.format(3, "WHERE k > 3", "")),
         (GROUPS.format(3, "", "HAVING COUNT(*) > 1"), GROUPS.format(3, "", "HAVING COUNT(*) > 2")),
         ("ISTREAM (SELECT k FROM A)", "ISTREAM (SELECT k FROM A WHERE v > 3)"),
@@ -233,6 +237,11 @@ def test_contained(outer: str, inner: str) -> None:
             GROUPS.format(3, "", ""),
             GROUPS.format(2, "", ""),
             "the same groups have other rows: A [Range 3] is longer than A [Range 2]",
+        ),
+        (
+            "SELECT k, COUNT(*) AS n FROM (SELECT DISTINCT k, v FROM A) q GROUP BY k",
+            "SELECT k, COUNT(*) AS n FROM (SELECT DISTINCT k, v FROM A WHERE v > 3) q GROUP BY k",
+            "nothing keeps v in [4, ∞)",
         ),
         (
             GROUPS.format(3, "", "HAVING COUNT(*) > 2"),

@@ -65,6 +65,16 @@ def test_a_window_bounds_the_difference_as_lemma_3_1_says() -> None:
     assert str(between) == "[-3, 2]"
 
 
+@pytest.mark.parametrize(
+    ("order", "between"),
+    [("<", "[-3, -1]"), ("<=", "[-3, 0]"), ("=", "= 0"), (">=", "[0, 2]"), (">", "[1, 2]")],
+)
+def test_an_order_of_timestamps_bounds_their_difference(order: str, between: str) -> None:
+    bounds = differences(core(f"SELECT O.k FROM O [Range 3], C [Range 2] WHERE O.ts {order} C.ts"))
+    assert bounds is not None
+    assert str(bounds.range_of(Call("-", (OPEN, CLOSED), BIGINT))) == between
+
+
 def test_without_bounds_on_both_sides_a_difference_of_whole_numbers_may_overflow() -> None:
     bounds = differences(core("SELECT O.k FROM O [Range 3], C [Unbounded]"))
     assert bounds is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sharing.drawing import CONDITIONS, Drawer
@@ -46,3 +47,39 @@ def test_what_follows_is_true_wherever_the_rest_is() -> None:
 
     check()
     assert len(followed) > 5
+
+
+@pytest.mark.parametrize(
+    ("known", "wanted"),
+    [
+        ("v = k * k", "v <> k * k"),
+        ("k <= 2 AND v >= 2", "k < v"),
+        ("v IN (1, 5)", "v IN (1, 2, 3)"),
+        ("v IN (1, 2)", "k IN (1, 2)"),
+        ("v <= k", "v < k"),
+        ("v > 2 OR k > 2", "v > 2"),
+        ("x < 1e0", "x <> 1e0 AND x < 0e0"),
+        ("t > 'a'", "t >= 'b'"),
+        ("v <> 1", "v < 1 OR v > 2"),
+        ("v IS NULL", "v IS NOT NULL"),
+    ],
+)
+def test_what_does_not_follow(known: str, wanted: str) -> None:
+    assert not follows(facts_of(core(f"SELECT k FROM A WHERE {known}")), condition(wanted))
+
+
+@pytest.mark.parametrize(
+    ("known", "wanted"),
+    [
+        ("v = k * k", "k * k >= v"),
+        ("k <= 2 AND v >= 2", "k <= v"),
+        ("k < 2 AND v >= 2", "v > k"),
+        ("v IN (1, 3)", "v IN (1, 2, 3)"),
+        ("v < k", "v <> k"),
+        ("v = 3 AND k = 3", "v = k"),
+        ("v < 3 AND k > 3", "v <> k"),
+        ("x < 1e0", "x <> 1e0 AND x < 2e0"),
+    ],
+)
+def test_what_follows(known: str, wanted: str) -> None:
+    assert follows(facts_of(core(f"SELECT k FROM A WHERE {known}")), condition(wanted))
