@@ -1,5 +1,7 @@
 import csv
 import json
+import re
+from pathlib import Path
 
 import pytest
 from tests.experiments.conftest import folder  # noqa: F401
@@ -92,3 +94,12 @@ def test_a_file_in_the_way_is_told_before_the_run(tmp_path):
     assert done.exit_code == 2
     assert "a file is in the way" in done.stderr
     assert "seed 0" not in done.stderr
+
+
+def test_the_example_of_the_how_to_page_runs(folder):  # noqa: F811
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "add-an-experiment.md"
+    code = re.search(r"^```python\n(.*?)^```", page.read_text(), re.S | re.M)
+    (folder / "spreading.py").write_text(code[1])
+    report = json.loads(run("spreading", "--quick", "--json").stdout)
+    assert [row["messages"] for row in report["rows"]] == [15, 255]
+    assert report["goals"][0]["met"] is True
