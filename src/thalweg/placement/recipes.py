@@ -37,7 +37,7 @@ class Shortage:
 class Recipe:
     operators: tuple[int, ...]  # in an order in which they can be started
     fetches: tuple[tuple[int, int], ...]  # (from host, stream)
-    delay_ms: float  # of the wanted stream, where latencies matter
+    delay_ms: float  # of the wanted stream, where it has a bound
     shortage: Shortage | None = None  # on the side of those who should send
 
 
@@ -76,7 +76,8 @@ class RecipeMaker:
                 continue
             seen.add(stream)
             if self._ledger.available[stream, host]:
-                delay = max(delay, delay_ms(self._ledger, host, stream))
+                if bound_ms < inf:
+                    delay = max(delay, delay_ms(self._ledger, host, stream))
                 continue
             provider, shortage, arrival = self._provider(stream, host, spent, bound_ms)
             if provider is not None and (shortage is None or stream not in maker):
@@ -112,7 +113,7 @@ class RecipeMaker:
             on_link = np.maximum(on_link - [spent.get(h, 0.0) for h in having.tolist()], 0.0)
             resource = "link" if on_link.max() < free.max() else resource
             free = np.minimum(free, on_link)
-        if latency is not None:
+        if latency is not None and bound_ms < inf:
             there = [delay_ms(self._ledger, h, stream) for h in having.tolist()]
             arrivals = there + latency[having, host]
             if (arrivals <= bound_ms).any():
