@@ -19,7 +19,7 @@ them. Events and effects never leave their node.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -118,10 +118,19 @@ Effect = Send | SetTimer | CancelTimer | Persist | Deliver | Tell
 
 
 class NodeProtocol(Protocol):
-    """The shape of a protocol. `name` routes messages and timers: it is the same at every node."""
+    """The shape of a protocol; all but `step` are constants of its class."""
 
-    name: str
-    messages: ClassVar[tuple[type[Message], ...]]  # what it sends and understands
-    listens_to: ClassVar[tuple[str, ...]]
+    @property
+    def name(self) -> str:
+        """Routes messages and timers: the same at every node, and no other in the stack."""
 
-    def step(self, now_us: int, event: Event) -> list[Effect]: ...
+    @property
+    def messages(self) -> tuple[type[Message], ...]:
+        """What it sends and understands."""
+
+    @property
+    def listens_to(self) -> tuple[str, ...]:
+        """Names of the protocols whose deliveries it wants to hear."""
+
+    def step(self, now_us: int, event: Event) -> list[Effect]:
+        """Take in one event; say what is to be done."""

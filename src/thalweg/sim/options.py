@@ -84,7 +84,7 @@ def draw(
         seed=seed,
         nodes=size if nodes is None else nodes,
         latency_us=latency_us,
-        rates=Rates(**shares),
+        rates=Rates.of(shares),
         mean_gap_us={k: gap for k, (on, gap) in gaps.items() if on and k in allowed},
         restarts=restarts,
         skew=skew,

@@ -153,7 +153,7 @@ class Stage:
     def _set_weather(self, words: list[str]) -> None:
         settings = _settings(words, tuple(MESSAGE_FAULTS))
         shares = {name: float(value.rstrip("%")) / 100 for name, value in settings.items()}
-        self._weather().rates = Rates(**shares)
+        self._weather().rates = Rates.of(shares)
 
     def _weather(self) -> Weather:
         if self._on.weather is None:

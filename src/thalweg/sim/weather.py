@@ -7,12 +7,13 @@ for all four. Partitions and clogged links are states that the day's events set 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from thalweg.overlay.generator import Generator
 
 LOST: tuple[int, ...] = ()
-ON_TIME = (0,)
+ON_TIME: tuple[int, ...] = (0,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,16 @@ class Rates:
             raise ValueError(f"{shares}: together they can't exceed 1")
         if self.reordering_us < 0 or self.delay_us < 0:
             raise ValueError("a delay can't be negative")
+
+    @classmethod
+    def of(cls, shares: Mapping[str, float]) -> Rates:
+        """By the names of the faults; those not named don't happen."""
+        return cls(
+            loss=shares.get("loss", 0.0),
+            duplication=shares.get("duplication", 0.0),
+            reordering=shares.get("reordering", 0.0),
+            delay=shares.get("delay", 0.0),
+        )
 
 
 @dataclass(slots=True)

@@ -33,10 +33,9 @@ from thalweg.sim.kernel import Kernel
 from thalweg.sim.networks.model import Network
 from thalweg.sim.networks.uniform import UniformNetwork
 from thalweg.sim.trace import Trace
-from thalweg.sim.weather import Weather
+from thalweg.sim.weather import ON_TIME, Weather
 
 HEADER_BYTES = 48  # addresses, ports, lengths and the protocol's name, beside the message
-ON_TIME = (0,)
 
 _size = msgspec.msgpack.Encoder().encode
 
