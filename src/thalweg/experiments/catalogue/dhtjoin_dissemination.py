@@ -61,6 +61,11 @@ class Point:
     fixed_s: int | None = None
 
     @property
+    def waits_for_quiet(self) -> bool:
+        """Whether the time after the hour is of interest: where coverage is."""
+        return self.part in ("figure 5.4", "stabilisation")
+
+    @property
     def period(self) -> str:
         return "adaptive" if self.fixed_s is None else f"{self.fixed_s} s"
 
@@ -78,16 +83,7 @@ def points(p: Parameters) -> list[Point]:
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
-    wanted = points(parameters)
-    measured: dict[tuple[float, float, float, int | None], dict[str, Any]] = {}
-    rows = []
-    for i, point in enumerate(wanted):
-        key = (point.queries_per_hour, point.departs, point.stabilise_s, point.fixed_s)
-        if key not in measured:
-            progress(f"{point.part}: {point.queries_per_hour:g} queries/h", i / len(wanted))
-            seen = [_measure(parameters, point, seed) for seed in range(parameters.seeds)]
-            measured[key] = _mean(parameters, seen)
-        rows.append(_row(point, measured[key]))
+    rows = _rows(parameters, points(parameters), progress)
     return Report(
         "dhtjoin-dissemination",
         "Queries reach all nodes while nodes fail (DHTJoin 5.3)",
@@ -107,6 +103,25 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     )
 
 
+def _rows(parameters: Parameters, wanted: list[Point], progress: Progress) -> list[dict[str, Any]]:
+    """Interrupted (Ctrl-C), it gives the points that are complete, if there are any."""
+    measured: dict[tuple[float, float, float, int | None], dict[str, Any]] = {}
+    rows: list[dict[str, Any]] = []
+    for i, point in enumerate(wanted):
+        key = (point.queries_per_hour, point.departs, point.stabilise_s, point.fixed_s)
+        if key not in measured:
+            progress(f"{point.part}: {point.queries_per_hour:g} queries/h", i / len(wanted))
+            try:
+                seen = [_measure(parameters, point, seed) for seed in range(parameters.seeds)]
+            except KeyboardInterrupt:
+                if not rows:
+                    raise
+                break
+            measured[key] = _mean(parameters, seen, point.waits_for_quiet)
+        rows.append(_row(point, measured[key]))
+    return rows
+
+
 def _measure(parameters: Parameters, point: Point, seed: int) -> Seen:
     fixed_us = None if point.fixed_s is None else point.fixed_s * SECOND_US
     return live_through(
@@ -119,11 +134,12 @@ def _measure(parameters: Parameters, point: Point, seed: int) -> Seen:
             gossip=GossipTimes(fixed_us=fixed_us),
             seed=seed,
             hours=parameters.hours,
+            quiet_s=1_000.0 if point.waits_for_quiet else 0.0,
         )
     )
 
 
-def _mean(parameters: Parameters, seen: list[Seen]) -> dict[str, Any]:
+def _mean(parameters: Parameters, seen: list[Seen], quiet: bool) -> dict[str, Any]:
     base = sum(s.queries for s in seen) * (parameters.nodes - 1)
     count = len(seen)
     ages = sorted(age for s in seen for age in s.repair_s)
@@ -134,7 +150,7 @@ def _mean(parameters: Parameters, seen: list[Seen]) -> dict[str, Any]:
         "overhead %": round(100 * sum(s.gossip for s in seen) / base, 2),
         "by trees %": round(100 * sum(s.by_tree for s in seen) / count, 3),
         "with gossip %": round(100 * sum(s.coverage for s in seen) / count, 3),
-        "once quiet %": round(100 * sum(s.later for s in seen) / count, 4),
+        "once quiet %": round(100 * sum(s.later for s in seen) / count, 4) if quiet else "",
         "repaired after s": round(ages[len(ages) // 2]) if ages else 0,
         "depth": max(s.deepest for s in seen),
         "upkeep": round(sum(s.upkeep for s in seen) / count),
@@ -170,22 +186,18 @@ def _part(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
 
 
 def _goals(rows: list[dict[str, Any]]) -> list[Goal]:
-    table = _part(rows, "table 5.2")[0]
-    text = _part(rows, "table 5.2, rate of the text")[0]
-    covered = min(r["once quiet %"] for r in rows if r["T_gossip"] == "adaptive")
-    return [
-        Goal("coverage with gossip, adaptive, at worst", covered, 100.0, "%"),
-        Goal("overhead at 12 queries/h", table["overhead %"], 16.2, "%", at_least=False),
-        Goal("overhead at 36 queries/h", text["overhead %"], 16.2, "%", at_least=False),
-    ]
+    covered = [r["once quiet %"] for r in rows if r["once quiet %"] != ""]
+    goals = [Goal("coverage with gossip, at worst", min(covered), 100.0, "%")]
+    for part in ("table 5.2", "table 5.2, rate of the text"):
+        for row in _part(rows, part)[:1]:
+            name = f"overhead at {row['queries/h']:g} queries/h"
+            goals.append(Goal(name, row["overhead %"], 16.2, "%", at_least=False))
+    return goals
 
 
 def _beside(rows: list[dict[str, Any]]) -> list[Beside]:
     worst = min(_part(rows, "figure 5.4"), key=lambda r: r["by trees %"])
-    table2 = {r["T_gossip"]: r["overhead %"] for r in _part(rows, "table 5.2")}
-    table3 = _part(rows, "table 5.3")
-    table4 = _part(rows, "table 5.4")
-    return [
+    found = [
         Beside(
             "figure 5.4",
             "100 % with gossip, less without as failures rise",
@@ -193,32 +205,37 @@ def _beside(rows: list[dict[str, Any]]) -> list[Beside]:
             f"at {worst['departs/5min']:g} departs in 5 minutes",
             f"at the very end of the hour it is {worst['with gossip %']} %: what the last queries "
             "missed is found by the next query, or when T_gossip runs out",
-        ),
-        Beside(
+        )
+    ]
+    compared = (
+        (
             "table 5.2",
             ", ".join(f"{k}: {v} %" for k, v in SOURCE_TABLE_2.items()),
-            ", ".join(f"{k}: {v} %" for k, v in table2.items()),
+            lambda r: f"{r['T_gossip']}: {r['overhead %']} %",
             "fixed periods are started anew by each query here as well; how the source spaces its "
             "queries is not said, and regular ones would let fewer periods run out",
         ),
-        Beside(
+        (
             "table 5.3",
             "about 1,100 gossip messages whatever the query rate; 7.79 % falling to 2.85 %",
-            ", ".join(f"{r['queries/h']:g}/h: {r['gossip']} ({r['overhead %']} %)" for r in table3),
+            lambda r: f"{r['queries/h']:g}/h: {r['gossip']} ({r['overhead %']} %)",
             "a node's first round when it arrives, n messages in all, is the constant part",
         ),
-        Beside(
+        (
             "table 5.4",
             "184 to 392 redundant, about 1,000 gossip messages, 8.49 to 11.52 %",
-            ", ".join(
+            lambda r: (
                 f"{r['departs/5min']:g}: {r['redundant']} redundant, {r['gossip']} gossip "
                 f"({r['overhead %']} %)"
-                for r in table4
             ),
             "here a stale finger loses its subtree instead of covering it twice: parts are cut at "
             "distinct fingers in ring order, and a limit is never widened",
         ),
-    ]
+    )
+    for table, source, here, why in compared:
+        if _part(rows, table):
+            found.append(Beside(table, source, ", ".join(map(here, _part(rows, table))), why))
+    return found
 
 
 NOTES = (

@@ -25,7 +25,7 @@ class CoordinatorsScenario(Scenario):
     name = "coordinators"
     about = "a tree of clusters of near nodes, each led by its median"
     fewest_nodes = 2
-    most_nodes = 22
+    most_nodes = 16
     storm_us = 25 * SECOND_US
     settle_within_us = 150 * SECOND_US
     stay_us = 10 * SECOND_US
