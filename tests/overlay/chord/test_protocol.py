@@ -20,7 +20,7 @@ from thalweg.overlay.chord.messages import (
 from thalweg.overlay.chord.protocol import Chord
 from thalweg.overlay.chord.settings import Settings
 from thalweg.overlay.generator import Generator
-from thalweg.overlay.membership import Doubt, Down, Join, Membership
+from thalweg.overlay.membership import Doubt, Down, Farewell, Join, Membership
 from thalweg.overlay.protocol import (
     Call,
     Deliver,
@@ -36,6 +36,7 @@ from thalweg.overlay.protocol import (
 )
 from thalweg.overlay.routing import IDS, id_of
 from thalweg.overlay.stack import Stack
+from thalweg.overlay.view import DOWN, SUSPECT, Word
 from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.scenarios.chord import chord_at, owner_of
 from thalweg.sim.world import World
@@ -193,6 +194,23 @@ def test_a_node_that_was_in_a_ring_and_finds_nobody_is_one_itself():
     node.step(0, TimerFired("alone"))
     assert node.joined
     assert node.next_hop(5) is None
+
+
+def test_a_hop_leads_towards_the_key_even_where_all_known_nodes_are_down():
+    node = _node(B, C)
+    node.table.predecessor = H
+    assert node.next_hop(id_of(B)) == B
+    assert node.next_hop(id_of(G)) == C
+    for address in (B, C):
+        word = (Word(address, 0, SUSPECT), Word(address, 0, DOWN))
+        node._membership.step(0, Receive("x", Farewell(word)))
+    assert node.next_hop(id_of(G)) == B
+
+
+def test_a_successor_beyond_half_of_the_ring_needs_no_fingers():
+    node = _node(B)
+    node.table.own_id = (id_of(B) + 5) % IDS
+    assert [type(e) for e in node.step(0, TimerFired("finger"))] == [SetTimer]
 
 
 def test_impossible_settings_are_refused():

@@ -97,8 +97,9 @@ class Chord:
     def next_hop(self, key: int) -> Address | None:
         if not self.table.successors or self.table.owns(key):
             return None
-        owners = self.table.owners(key)
-        return owners[0] if owners else self.table.nearer(key, self._membership.is_down)[0]
+        nearer = self.table.nearer(key, self._membership.is_down)
+        # The successor, where it is the owner, and where nobody better is known to be alive.
+        return nearer[0] if nearer else self.table.successors[0]
 
     def neighbours(self) -> list[Address]:
         return self.table.routes()
@@ -284,6 +285,8 @@ class Chord:
         self._finger = self.table.finger_after(self._finger)
         if self._finger >= ID_BITS:
             self._finger = self.table.finger_after(0)
+        if self._finger >= ID_BITS:
+            return []  # the successor is more than half the ring away: it is every finger
         self._busy_with.add(_FINGER)
         key = self.table.finger_key(self._finger)
         return self._searches.begin(key, _FINGER, self.settings.attempts)
