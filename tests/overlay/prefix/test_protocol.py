@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from thalweg.overlay.membership import Doubt, Down, Join, Membership, Up
+from thalweg.overlay.membership import Doubt, Down, Join, Membership, Settings, Up
 from thalweg.overlay.prefix.protocol import Hello, Prefix, PrefixSettings, Welcome
 from thalweg.overlay.protocol import Heard, Init, Receive, Send, Tell, TimerFired
 from thalweg.overlay.stack import Stack
@@ -103,3 +103,20 @@ def test_tables_hold_near_nodes_where_there_is_a_choice():
                 ratios.append(chosen / np.mean(fitting))
     assert len(ratios) > 200
     assert np.mean(ratios) < 0.75
+
+
+def test_tables_are_complete_though_membership_knows_only_a_few():
+    """Rows are compared among nodes of one prefix, so nobody has to know everybody."""
+    nodes = [f"n{i}" for i in range(48)]
+
+    def build(address):
+        membership = Membership(Settings(capacity=10))
+        return Stack([membership, Prefix(membership)])
+
+    world = World(build, seed=3)
+    for i, address in enumerate(nodes):
+        world.start(address)
+        world.call(address, "membership", Join(tuple(nodes[max(0, i - 3) : i])))
+        world.run_for(100_000)
+    world.run_for(10_000_000)
+    assert incomplete(world.up()) is None
