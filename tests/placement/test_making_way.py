@@ -16,6 +16,7 @@ from thalweg.placement.milp.room import Limits, make_room
 from thalweg.placement.prices import prices
 from thalweg.placement.problem import Problem
 from thalweg.placement.refusing import nearest
+from thalweg.placement.shortages import shortages
 from thalweg.placement.sqpr import Sqpr
 from thalweg.placement.strategy import Options
 from thalweg.placement.verify import verify
@@ -114,7 +115,7 @@ def _ask_the_solver(planner: Sqpr, query: int) -> bool:
     plans = planner.placing.abstract(query)
     near = nearest(ledger, plans, prices(ledger, Weights()), planner.placing.foresight, NONE)
     assert near is not None
-    others = in_the_way(ledger, ledger.shortages(near))
+    others = in_the_way(ledger, shortages(ledger, near))
     answer = make_room(ledger, query, plans, near, others, Weights(), Limits(nodes=100))
     after = planner.deployment()
     kept = before.serves != NONE

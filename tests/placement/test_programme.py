@@ -14,11 +14,13 @@ from tests.placement.problems import TWO_WAY, problem_of
 from thalweg.placement.abstract import AbstractPlans, abstract_plans
 from thalweg.placement.cost import Weights
 from thalweg.placement.foresight import DISCOUNT, Foresight
-from thalweg.placement.ledger import Ledger, Run, Send
+from thalweg.placement.ledger import Ledger
 from thalweg.placement.offers import offer
 from thalweg.placement.prices import Prices, prices
 from thalweg.placement.problem import Hosts, Problem
 from thalweg.placement.programme import cheapest, plan_query
+from thalweg.placement.rows import Run, Send
+from thalweg.placement.shortages import shortages
 from thalweg.placement.workload import Workload, make_problem
 
 TINY = Workload(hosts=3, base_streams=4, queries=3, ways=(2, 3), cpu=1e6, selectivity=(0.1, 0.9))
@@ -157,7 +159,7 @@ def test_what_fits_piece_by_piece_but_not_together_is_not_offered() -> None:
     piece = plan_query(ledger, plans, prices(ledger, Weights()), BLIND)
     assert piece is not None
     assert {run.host for run in piece.runs} == {0, 1}
-    assert ledger.shortages(piece) == []
+    assert shortages(ledger, piece) == []
 
 
 def test_nothing_is_found_where_nothing_fits_and_the_nearest_plan_lacks_least() -> None:
@@ -167,7 +169,7 @@ def test_nothing_is_found_where_nothing_fits_and_the_nearest_plan_lacks_least() 
     assert plan_query(ledger, plans, now, BLIND) is None
     near = cheapest(ledger, plans, offer(ledger, now, strict=False), BLIND)
     assert near is not None
-    (lack,) = ledger.shortages(near)
+    (lack,) = shortages(ledger, near)
     assert (lack.resource, lack.host, lack.need, lack.left) == ("cpu", 1, 7.0, 6.0)
 
 

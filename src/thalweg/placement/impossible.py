@@ -14,6 +14,7 @@ from thalweg.placement.ledger import Ledger
 from thalweg.placement.prices import prices
 from thalweg.placement.problem import Problem
 from thalweg.placement.refusing import nearest
+from thalweg.placement.shortages import shortages
 from thalweg.placement.sqpr import Sqpr
 from thalweg.placement.strategy import Options, Refusal
 
@@ -54,7 +55,7 @@ def _lacks(idle: Problem, query: int, options: Options) -> tuple[Lack, ...]:
         return ()
     return tuple(
         Lack(short.resource, short.host, short.left, short.need, short.target)
-        for short in ledger.shortages(piece)
+        for short in shortages(ledger, piece)
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from thalweg.placement.ledger import Ledger, Piece, Run, Send
+from thalweg.placement.ledger import Ledger
+from thalweg.placement.rows import Piece, Run, Send
 
 
 def delay_ms(ledger: Ledger, host: int, stream: int, piece: Piece | None = None) -> float:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from thalweg.placement.ledger import RESULT, Ledger, Place
+from thalweg.placement.ledger import Ledger
+from thalweg.placement.rows import RESULT, Place
 
 
 def lose_host(ledger: Ledger, host: int) -> tuple[int, ...]:

@@ -8,51 +8,15 @@ thing that planners share; `deployment()` gives its contents as an answer.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from thalweg.placement.arrays import NONE, Floats, ints
+from thalweg.placement.arrays import NONE, ints
 from thalweg.placement.deployment import Deployment, deployment
 from thalweg.placement.problem import Problem
+from thalweg.placement.rows import RESULT, Piece, Place, Run, Send
 
 SLACK = 1e-11  # of a capacity: far below what `verify` tolerates, far above rounding
-
-
-Place = tuple[int, int]  # (host, stream)
-
-RESULT: Place = (-1, -1)  # as the user of a stream: queries
-
-
-class Run(NamedTuple):
-    host: int
-    operator: int
-
-
-class Send(NamedTuple):
-    source: int
-    target: int
-    stream: int
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """What it takes to serve one more stream: new runs and sends, and the host that serves."""
-
-    stream: int
-    host: int
-    runs: tuple[Run, ...]
-    sends: tuple[Send, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Shortage:
-    resource: str  # as in Refusal
-    host: int
-    need: float
-    left: float
-    target: int | None = None  # of a link
 
 
 class Ledger:
@@ -106,34 +70,6 @@ class Ledger:
             sends=[row for row in rows if isinstance(row, Send)],
             serves=ints(serves),
         )
-
-    def shortages(self, piece: Piece) -> list[Shortage]:
-        """Where the piece needs more than is left, worst first."""
-        hosts, rate = self.problem.hosts, self.problem.streams.rate_bps
-        cpu: dict[int, float] = {}
-        out: dict[int, float] = {}
-        into: dict[int, float] = {}
-        link: dict[tuple[int, int], float] = {}
-        for host, operator in piece.runs:
-            cpu[host] = cpu.get(host, 0.0) + float(self.problem.operators.cpu[operator])
-        for source, target, stream in piece.sends:
-            out[source] = out.get(source, 0.0) + float(rate[stream])
-            into[target] = into.get(target, 0.0) + float(rate[stream])
-            link[source, target] = link.get((source, target), 0.0) + float(rate[stream])
-        if (piece.host, piece.stream) not in self.results:
-            out[piece.host] = out.get(piece.host, 0.0) + float(rate[piece.stream])
-        found = [
-            *_short("cpu", cpu, self.cpu_left, hosts.cpu),
-            *_short("bandwidth out", out, self.out_left, hosts.out_bps),
-            *_short("bandwidth in", into, self.in_left, hosts.in_bps),
-        ]
-        if self.link_left is not None and hosts.link_bps is not None:
-            found += [
-                Shortage("link", h, need, float(self.link_left[h, m]), m)
-                for (h, m), need in link.items()
-                if need > self.link_left[h, m] + SLACK * hosts.link_bps[h, m]
-            ]
-        return found
 
     # --- changes ------------------------------------------------------------------------------
 
@@ -265,13 +201,3 @@ class Ledger:
         self.users[place].remove(user)
         if not self.users[place]:
             del self.users[place]
-
-
-def _short(
-    resource: str, needs: dict[int, float], left: Floats, capacity: Floats
-) -> list[Shortage]:
-    return [
-        Shortage(resource, host, need, float(left[host]))
-        for host, need in needs.items()
-        if need > left[host] + SLACK * capacity[host]
-    ]

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from thalweg.placement.leaving import downstream
-from thalweg.placement.ledger import Ledger, Place, Run, Send, Shortage
+from thalweg.placement.ledger import Ledger
+from thalweg.placement.rows import Place, Run, Send, Shortage
 
 MOST_RESULTS = 2  # that rest on one row and are taken out together
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from thalweg.placement.arrays import Floats
-from thalweg.placement.ledger import SLACK, Ledger, Shortage
+from thalweg.placement.ledger import SLACK, Ledger
 from thalweg.placement.prices import Prices
+from thalweg.placement.rows import Shortage
 
 MISUSE = 1e6  # what using all of a host's capacity once too much costs, when that is allowed
 

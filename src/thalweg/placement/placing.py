@@ -6,10 +6,11 @@ from thalweg.placement.abstract import AbstractPlans, abstract_plans
 from thalweg.placement.cost import Weights
 from thalweg.placement.foresight import Foresight
 from thalweg.placement.latency import delay_ms
-from thalweg.placement.ledger import Ledger, Piece
+from thalweg.placement.ledger import Ledger
 from thalweg.placement.prices import Prices, prices
 from thalweg.placement.programme import plan_query
 from thalweg.placement.refusing import refusal
+from thalweg.placement.rows import Piece
 from thalweg.placement.strategy import Refusal
 
 # Prices per ms of latency that are tried until a bound is met, in shares of a host's bandwidth.

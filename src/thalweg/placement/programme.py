@@ -20,9 +20,11 @@ import numpy as np
 from thalweg.placement.abstract import AbstractPlans
 from thalweg.placement.arrays import NONE, Flags, Floats, Ints
 from thalweg.placement.foresight import Foresight
-from thalweg.placement.ledger import Ledger, Piece, Run, Send
+from thalweg.placement.ledger import Ledger
 from thalweg.placement.offers import Offer, limited, offer, offer_less
 from thalweg.placement.prices import Prices
+from thalweg.placement.rows import Piece, Run, Send
+from thalweg.placement.shortages import shortages
 
 HERE, RECEIVED = -1, -2  # how a stream comes to a host, where no operator's number says it
 ATTEMPTS = 4
@@ -63,7 +65,7 @@ def plan_query(
         piece = cheapest(ledger, plans, offered, foresight, proxy)
         if piece is None:
             return None
-        short = ledger.shortages(piece)
+        short = shortages(ledger, piece)
         if not short:
             return piece
         offer_less(offered, short)

@@ -10,12 +10,13 @@ from __future__ import annotations
 from itertools import zip_longest
 
 from thalweg.placement.abstract import AbstractPlans
-from thalweg.placement.ledger import Place
 from thalweg.placement.making_way import in_the_way, put_back, take_out
 from thalweg.placement.milp.highs import Answer
 from thalweg.placement.milp.room import Limits, make_room
 from thalweg.placement.placing import Placing
 from thalweg.placement.refusing import nearest_plans
+from thalweg.placement.rows import Place
+from thalweg.placement.shortages import shortages
 from thalweg.placement.strategy import Refusal
 
 SWAP, SOLVER = "swap", "solver"
@@ -33,7 +34,7 @@ def rearrange(
         return refused, None
     ledger, proxy = placing.ledger, placing.proxy(query)
     near = nearest_plans(ledger, plans, placing.prices(), placing.foresight, proxy, NEAREST)
-    ranked = (in_the_way(ledger, ledger.shortages(piece)) for piece in near)
+    ranked = (in_the_way(ledger, shortages(ledger, piece)) for piece in near)
     turns = (results for turn in zip_longest(*ranked) for results in turn if results is not None)
     others = list(dict.fromkeys(turns))
     for places in others[: work_limit // WORK_PER_SWAP]:

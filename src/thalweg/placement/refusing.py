@@ -11,10 +11,12 @@ import numpy as np
 from thalweg.placement.abstract import AbstractPlans
 from thalweg.placement.arrays import NONE
 from thalweg.placement.foresight import Foresight
-from thalweg.placement.ledger import SLACK, Ledger, Piece
+from thalweg.placement.ledger import SLACK, Ledger
 from thalweg.placement.offers import offer, withdraw
 from thalweg.placement.prices import Prices
 from thalweg.placement.programme import cheapest
+from thalweg.placement.rows import Piece
+from thalweg.placement.shortages import shortages
 from thalweg.placement.strategy import Refusal
 
 
@@ -63,7 +65,7 @@ def nearest_plans(
         if piece is None or piece in found:
             break
         found.append(piece)
-        for lack in ledger.shortages(piece):
+        for lack in shortages(ledger, piece):
             withdraw(offered, lack)
     return found
 
@@ -87,7 +89,7 @@ def refusal(
     piece = nearest(ledger, plans, prices, foresight, proxy)
     if piece is None:
         return Refusal(query, "source", None, _lost(ledger, plans))
-    short = ledger.shortages(piece)
+    short = shortages(ledger, piece)
     if not short:
         return Refusal(query, "work limit", None, "no plan was found that fits, nor one that lacks")
     worst = max(short, key=lambda lack: (lack.need - lack.left) / lack.need)

@@ -14,9 +14,10 @@ import numpy as np
 from thalweg.placement.arrays import Flags, Floats
 from thalweg.placement.cost import load_of
 from thalweg.placement.deployment import Deployment
-from thalweg.placement.ledger import Ledger, Run
+from thalweg.placement.ledger import Ledger
 from thalweg.placement.migrations import Migration, migrations
 from thalweg.placement.problem import Problem
+from thalweg.placement.rows import Run
 from thalweg.placement.sqpr import Sqpr
 from thalweg.placement.strategy import Options, Refusal
 

@@ -29,7 +29,7 @@ class Sqpr:
     def __init__(self, problem: Problem, options: Options | None = None) -> None:
         self.options = options or Options()
         self.placing = Placing(Ledger(problem, problem.running), self.options.weights)
-        self.solved: list[Answer] = []  # what the solver said, each time that it was asked
+        self._asked: list[Answer] = []  # what the solver said for this decision
 
     @property
     def ledger(self) -> Ledger:
@@ -107,7 +107,7 @@ class Sqpr:
         piece = self.placing.find(query, plans)
         if isinstance(piece, Refusal):
             how, answer = rearrange(self.placing, query, plans, piece, self.options.work_limit)
-            self.solved += [answer] if answer is not None else []
+            self._asked += [answer] if answer is not None else []
             return how
         self.ledger.add(piece)
         self.ledger.serve(query, piece.host)
@@ -115,8 +115,14 @@ class Sqpr:
 
     def _decision(self, found: dict[int, str], refusals: list[Refusal], how: str) -> Decision:
         changes = host_changes(*self.ledger.drain())
+        asked, self._asked = self._asked, []
         return Decision(
-            tuple(sorted(found)), tuple(refusals), tuple(c.host for c in changes), changes, how
+            tuple(sorted(found)),
+            tuple(refusals),
+            tuple(c.host for c in changes),
+            changes,
+            any(answer.clock for answer in asked),
+            how,
         )
 
 

@@ -51,6 +51,7 @@ class Decision:
     refusals: tuple[Refusal, ...] = ()
     changed: tuple[int, ...] = ()
     changes: tuple[HostChange, ...] = ()  # what each of them is told
+    clock: bool = False  # a search was ended by the clock: another run may decide differently
     how: str = ""  # the way it was found, in the strategy's own words: identical, solver, …
 
 
@@ -86,10 +87,14 @@ def online_strategy(
 
     def plan(problem: Problem, options: Options) -> Outcome:
         chosen = planner(problem, options)
-        refusals: list[Refusal] = []
         queries = range(len(problem.queries))
-        for first in range(0, len(queries), options.batch):
-            refusals += chosen.submit(queries[first : first + options.batch]).refusals
-        return Outcome(chosen.deployment(), tuple(refusals))
+        decisions = [
+            chosen.submit(queries[first : first + options.batch])
+            for first in range(0, len(queries), options.batch)
+        ]
+        refusals = tuple(refusal for decision in decisions for refusal in decision.refusals)
+        ended = sum(decision.clock for decision in decisions)
+        note = f"the clock ended {ended} searches: another run may decide differently"
+        return Outcome(chosen.deployment(), refusals, (note,) if ended else ())
 
     return Strategy(name, summary, plan, planner)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from thalweg.placement.ledger import Place
 from thalweg.placement.problem import Problem
+from thalweg.placement.rows import Place
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from thalweg.placement.arrays import NONE
 from thalweg.placement.cost import Weights
-from thalweg.placement.ledger import Place, Run, Send
 from thalweg.placement.milp.instance import Instance
+from thalweg.placement.rows import Place, Run, Send
 
 Terms = list[tuple[int, float]]  # (variable, factor)
 

@@ -15,12 +15,13 @@ import numpy as np
 from thalweg.placement.abstract import AbstractPlans, abstract_plans
 from thalweg.placement.arrays import NONE, Floats
 from thalweg.placement.cost import Weights
-from thalweg.placement.ledger import Ledger, Piece, Place, Run
+from thalweg.placement.ledger import Ledger
 from thalweg.placement.making_way import TakenOut, put_back, take_out
 from thalweg.placement.milp.highs import Answer, solve
 from thalweg.placement.milp.instance import Demand, Instance
 from thalweg.placement.milp.model import Model, build, chosen
 from thalweg.placement.milp.symmetry import order_alike
+from thalweg.placement.rows import Piece, Place, Run
 
 
 @dataclass(frozen=True, slots=True)
