@@ -13,6 +13,7 @@ from thalweg.placement.arrays import NONE
 from thalweg.placement.cost import load_of
 from thalweg.placement.deployment import deployment
 from thalweg.placement.ledger import Ledger
+from thalweg.placement.problem import ProblemError
 from thalweg.placement.rows import Piece, Run, Send
 from thalweg.placement.shortages import shortages
 
@@ -79,3 +80,19 @@ def test_shortages_add_up_what_a_piece_needs_of_each_host() -> None:
     busy.in_left[2] = 69.0
     (lack,) = shortages(busy, piece)
     assert (lack.resource, lack.host, lack.need, lack.left) == ("bandwidth in", 2, 70.0, 69.0)
+
+
+@pytest.mark.parametrize(
+    "running",
+    [
+        deployment(2, runs=[(1, 0)]),
+        deployment(2, serves={0: 0}),
+        deployment(2, sends=[(0, 1, 0), (2, 1, 0)]),
+        deployment(2, sends=[(0, 0, 0)]),
+        deployment(2, runs=[(9, 9)]),
+        deployment(2, wants=[(1, 0)]),
+    ],
+)
+def test_what_cannot_be_running_is_refused_with_its_place(running) -> None:
+    with pytest.raises(ProblemError, match=r"\$\.running: "):
+        Ledger(two_way(), running)

@@ -13,8 +13,21 @@ import numpy as np
 
 from thalweg.placement.arrays import NONE, ints
 from thalweg.placement.deployment import Deployment, deployment
-from thalweg.placement.problem import Problem
+from thalweg.placement.problem import Problem, ProblemError
 from thalweg.placement.rows import RESULT, Piece, Place, Run, Send
+from thalweg.placement.verify import Rule, verify
+
+# What runs may exceed what it should (rates change), but it can't be impossible.
+_UNSOUND = frozenset(
+    {
+        Rule.REFERENCE,
+        Rule.SELF_SEND,
+        Rule.PROVIDER,
+        Rule.AVAILABILITY,
+        Rule.CAUSALITY,
+        Rule.DEMAND,
+    }
+)
 
 SLACK = 1e-11  # of a capacity: far below what `verify` tolerates, far above rounding
 
@@ -43,7 +56,12 @@ class Ledger:
 
     def _take(self, running: Deployment) -> None:
         if running.wants is not None:
-            raise ValueError("a deployment whose routing is left to the overlay can't be extended")
+            raise ProblemError(
+                "$.running", "where the overlay routes, nothing can be added by hosts"
+            )
+        broken = [v for v in verify(self.problem, running) if v.rule in _UNSOUND]
+        if broken:
+            raise ProblemError("$.running", f"it can't be running: {broken[0]}")
         for host, operator in running.runs.tolist():
             self.add_run(Run(host, operator))
         for source, target, stream in running.sends.tolist():
