@@ -71,6 +71,40 @@ def test_files_folders_and_stdin_are_taken_and_mistakes_listed_at_the_end(
     assert lines[-1] == "1 of 5 not submitted"
 
 
+def test_folders_are_taken_with_all_that_is_below_them(run: Run, tmp_path: Path) -> None:
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+    (tmp_path / "a" / "s.cql").write_text(S)
+    (deep / "t.cql").write_text("CREATE STREAM T (c INTEGER) TIMESTAMP BY ts; SELECT c FROM T")
+    assert run("submit", str(tmp_path)).stdout == "q1\n"
+
+
+def test_every_statement_counts_for_itself(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "mixed.cql"
+    file.write_text(f"{S}\nSELECT a FROM S;\nSELECT c FROM S;\nSELECT FROM S; SELECT b FROM S")
+    done = run("submit", str(file))
+    assert done.exit_code == 2
+    assert done.stdout == "q1\nq3\n"
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+    assert [e.split(": error: ")[0] for e in errors] == [
+        f"error: {file}:3:8",
+        f"error: {file}:4:8",
+    ]
+    assert done.stderr.endswith("2 of 5 not submitted\n")
+
+
+def test_a_source_that_can_not_be_opened_keeps_only_its_own_statement_out(run: Run) -> None:
+    broken = "CREATE STREAM R (a INTEGER)\n TIMESTAMP BY ts FROM 'nothing.csv'"
+    done = run("submit", "-e", f"{S} {broken};\nSELECT a FROM S; SELECT a FROM R; SELECT b FROM S")
+    assert done.exit_code == 2
+    assert done.stdout == "q1\nq2\n"
+    first, second = [x for x in done.stderr.splitlines() if x.startswith("error:")]
+    assert first.startswith("error: <-e>:1:71: error: ")
+    assert "nothing.csv" in first
+    assert second == 'error: <-e>:3:32: error: there is no stream, relation or view "R"'
+    assert done.stderr.endswith("2 of 5 not submitted\n")
+
+
 def test_paths_in_a_file_start_at_the_file(service: LiveService, run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "recorded"
     folder.mkdir()
@@ -94,7 +128,8 @@ def test_submit_as_json_says_what_was_done(run: Run) -> None:
     assert done.exit_code == 2
     first, second = map(json.loads, done.stdout.splitlines())
     assert (first["name"], first["created"]) == ("<-e 1>", ["S"])
-    assert "there is no column" in second["error"]
+    (error,) = second["errors"]
+    assert "there is no column" in error["message"]
 
 
 # --- ps, streams, explain, stop

@@ -1,6 +1,6 @@
 import pytest
 
-from thalweg.cql import CqlError, compile_script
+from thalweg.cql import CqlError, compile_each, compile_script
 from thalweg.plan.catalog import Catalog, QueryDef, StreamDef, ViewDef
 
 STREAM = "CREATE STREAM s (a INT) TIMESTAMP BY ts;"
@@ -85,3 +85,28 @@ def test_names_do_not_slow_down_with_the_number_of_queries() -> None:
     # 3,000 statements: quadratic work on the catalog or on names would take minutes here.
     script = compile_script(STREAM + "SELECT a FROM s [Now];" * 3000)
     assert script.queries[-1].name == "q3000"
+
+
+# --- each statement for itself
+
+
+def test_of_several_texts_what_is_right_stands_and_the_rest_is_listed() -> None:
+    first, second = compile_each(
+        [
+            "CREATE STREAM X (a INTEGER) TIMESTAMP BY ts;"
+            " SELECT FROM X; SELECT b FROM X; SELECT a FROM X",
+            "SELECT a FROM X; CREATE VIEW V AS SELECT a FROM Y; SELECT a FROM V; 'open",
+        ]
+    )
+    assert [c.definition.name for c in first.changes] == ["X", "q2"]
+    assert [(e.line, e.column) for e in first.errors] == [(1, 53), (1, 68)]
+    assert [q.name for q in second.queries] == ["q3"]
+    # What fails because of another failure is listed too: it does not stand.
+    assert [e.message for e in second.errors] == [
+        'there is no stream, relation or view "Y"',
+        'there is no stream, relation or view "V"',
+        "the ' that opens here is never closed",
+    ]
+    assert len(second.statements) == len(second.changes) == 1
+    assert first.catalog is second.catalog
+    assert sorted(first.catalog.definitions) == ["q2", "q3", "x"]

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 from fastapi import Request
 
+from thalweg.api.bulk import Piece
 from thalweg.api.problems import BadRequest
 from thalweg.engine.sources.rows import frame_of
 from thalweg.plan.catalog import StreamDef
@@ -24,6 +25,10 @@ class Submission(NamedTuple):
     cql: str
     name: str
     folder: Path | None
+
+
+class _Pieces(msgspec.Struct):
+    texts: list[Piece]
 
 
 async def body_of(request: Request) -> bytes:
@@ -55,6 +60,16 @@ async def submission_of(request: Request) -> Submission:
     return Submission(
         given["cql"], str(given.get("name", "<cql>")), Path(folder) if folder else None
     )
+
+
+async def pieces_of(request: Request) -> list[Piece]:
+    body = await body_of(request)
+    try:
+        return msgspec.json.decode(body, type=_Pieces).texts
+    except msgspec.DecodeError as error:
+        raise BadRequest(
+            f'send texts as JSON: {{"texts": [{{"cql": "CREATE …", "name": "a.cql"}}]}} ({error})'
+        ) from None
 
 
 def rows_of(stream: StreamDef, content_type: str, body: bytes) -> pl.DataFrame:

@@ -51,16 +51,18 @@ def problem(
     return JSONResponse(body, status, headers, media_type=MEDIA_TYPE)
 
 
-def diagnostic_json(diagnostic: Diagnostic, text: str, name: str) -> dict[str, Any]:
+def diagnostic_json(
+    diagnostic: Diagnostic, text: str, name: str, first_line: int = 1
+) -> dict[str, Any]:
     """A mistake with its place, and the same as text with the line and a caret."""
     return {
         "message": diagnostic.message,
-        "line": diagnostic.line,
+        "line": diagnostic.line + first_line - 1,
         "column": diagnostic.column,
         "length": diagnostic.length,
         "hint": diagnostic.hint,
         "severity": diagnostic.severity,
-        "text": diagnostic.render(text, name),
+        "text": diagnostic.render(text, name, first_line),
     }
 
 

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Unreachable, Url
+from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
-from thalweg.cli.output import complain, emit, emit_json, note, plain
-
-
-class Text(NamedTuple):
-    name: str
-    cql: str
-    folder: Path
+from thalweg.cli.output import complain, emit, emit_json, note, notes, plain
+from thalweg.cli.texts import Text, batches_of, files_of, texts_of
 
 
 def submit(
     paths: Annotated[
         list[str] | None,
-        typer.Argument(help="Files, folders (all their .cql files), or - for stdin."),
+        typer.Argument(help="Files, folders (all .cql files below them), or - for stdin."),
     ] = None,
     text: Annotated[
         list[str] | None, typer.Option("--execute", "-e", help="CQL given right here; repeatable.")
@@ -31,75 +26,82 @@ def submit(
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Submit CQL statements: each file counts as a whole, or, with a mistake in it, not at all.
+    """Submit CQL statements: each counts for itself, and one with a mistake is left out.
 
     Prints the names of the queries that now stand. Mistakes are listed at the end; the exit code
-    is 2 if there was one in a text, 3 if the service can't be reached.
+    is 2 if there was one, 3 if the service can't be reached.
     """
     with reporting(), Service(url) as service:
-        texts = list(_texts(paths or [], text or []))
-        if not texts:
+        files = files_of(paths or [])
+        if not files and not text:
             raise CommandFailed("nothing to submit: give files, folders, - or -e TEXT", BAD_INPUT)
-        failures = [f for t in texts if (f := _submit(service, t, as_json)) is not None]
-        for failure in failures:
-            complain(str(failure))
-        if failures:
-            note(f"[red]{len(failures)} of {len(texts)} not submitted[/]")
-            raise typer.Exit(max(f.code for f in failures))
+        total = _Total()
+        texts = list(texts_of(files, text or []))
+        with _progress(sum(len(t.cql) for t in texts)) as advance:
+            for batch in batches_of(texts):
+                total.add(_submit(service, batch), as_json)
+                advance(sum(len(t.cql) for t in batch), total.done)
+        total.tell(texts)
 
 
-def _submit(service: Service, text: Text, as_json: bool) -> CommandFailed | None:
-    body = {"cql": text.cql, "name": text.name, "folder": str(text.folder)}
-    try:
-        done: dict[str, Any] = service.request("POST", "/queries", json=body).json()
-    except Unreachable:
-        raise
-    except CommandFailed as failure:
-        if as_json:
-            emit_json({"name": text.name, "error": str(failure)})
-        return failure
-    for warning in done["warnings"]:
-        note(f"[yellow]{plain(warning['text'])}[/]")
-    note(f"[green]✓[/] {plain(text.name)}: {plain(_summary(done))}")
-    if as_json:
-        emit_json({"name": text.name, **done})
-    else:
-        for query in done["queries"]:
-            emit(query)
-    return None
+def _submit(service: Service, batch: list[Text]) -> list[dict[str, Any]]:
+    texts = [{**t._asdict(), "folder": str(t.folder)} for t in batch]
+    answer = service.request("POST", "/queries/bulk", json={"texts": texts})
+    results: list[dict[str, Any]] = answer.json()["results"]
+    return results
 
 
-def _summary(done: dict[str, Any]) -> str:
-    others = len(done["created"]) - len(done["queries"])
-    parts = [(len(done["queries"]), "queries"), (others, "streams and views")]
-    said = [f"{count} {what}" for count, what in parts if count]
-    if done["dropped"]:
-        said.append(f"{len(done['dropped'])} dropped")
-    return ", ".join(said) or "nothing in it"
+class _Total:
+    def __init__(self) -> None:
+        self.queries = self.others = self.dropped = 0
+        self.errors: list[str] = []
+
+    @property
+    def done(self) -> int:
+        return self.queries + self.others + self.dropped
+
+    def add(self, results: list[dict[str, Any]], as_json: bool) -> None:
+        for result in results:
+            self.queries += len(result["queries"])
+            self.others += len(result["created"]) - len(result["queries"])
+            self.dropped += len(result["dropped"])
+            self.errors += [e["text"] for e in result["errors"]]
+            for warning in result["warnings"]:
+                note(f"[yellow]{plain(warning['text'])}[/]")
+            if as_json:
+                emit_json(result)
+        if not as_json:
+            for name in (name for result in results for name in result["queries"]):
+                emit(name)
+
+    def tell(self, texts: list[Text]) -> None:
+        where = texts[0].name if len(texts) == 1 else f"{len(texts):,} texts"
+        if self.done or not self.errors:
+            note(f"[green]✓[/] {plain(where)}: {self._summary()}")
+        for error in self.errors:
+            complain(error)
+        if self.errors:
+            note(f"[red]{len(self.errors):,} of {self.done + len(self.errors):,} not submitted[/]")
+            raise typer.Exit(BAD_INPUT)
+
+    def _summary(self) -> str:
+        parts = [
+            (self.queries, "queries"),
+            (self.others, "streams and views"),
+            (self.dropped, "dropped"),
+        ]
+        return ", ".join(f"{count:,} {what}" for count, what in parts if count) or "nothing in it"
 
 
-def _texts(paths: list[str], given: list[str]) -> Iterator[Text]:
-    here = Path.cwd()
-    for path in paths:
-        if path == "-":
-            yield Text("<stdin>", sys.stdin.read(), here)
-            continue
-        found = Path(path)
-        if found.is_dir():
-            files = sorted(found.glob("*.cql"))
-            if not files:
-                raise CommandFailed(f"{path} has no .cql files", BAD_INPUT)
-            for file in files:
-                yield _text(file)
-        else:
-            yield _text(found)
-    for number, cql in enumerate(given, 1):
-        yield Text("<-e>" if len(given) == 1 else f"<-e {number}>", cql, here)
-
-
-def _text(file: Path) -> Text:
-    try:
-        return Text(str(file), file.read_text(), file.resolve().parent)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise CommandFailed(f"can't read {file}: {reason}", BAD_INPUT) from None
+@contextmanager
+def _progress(size: int) -> Iterator[Any]:
+    """A bar on a terminal; elsewhere nothing."""
+    columns = (
+        TextColumn("submitting"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %, {task.fields[done]:,} statements"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as bar:
+        task = bar.add_task("", total=max(size, 1), done=0)
+        yield lambda characters, done: bar.update(task, advance=characters, done=done)

@@ -4,8 +4,16 @@ Pure. Imports `plan` only.
 """
 
 from thalweg.cql.bind.statements import Change
-from thalweg.cql.compile import Script, compile_script
+from thalweg.cql.compile import Script, compile_each, compile_script
 from thalweg.cql.errors import CqlError, Diagnostic
 from thalweg.cql.parser import parse_script
 
-__all__ = ["Change", "CqlError", "Diagnostic", "Script", "compile_script", "parse_script"]
+__all__ = [
+    "Change",
+    "CqlError",
+    "Diagnostic",
+    "Script",
+    "compile_each",
+    "compile_script",
+    "parse_script",
+]

@@ -1,14 +1,14 @@
-"""A whole script: parsed and bound statement by statement, all or nothing."""
+"""Scripts, parsed and bound statement by statement: a whole text or nothing, or each for itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
 from thalweg.cql.bind.statements import Change, change_of
 from thalweg.cql.errors import DEFAULT_NAME, CqlError, Diagnostic, Mistake
-from thalweg.cql.parser import parse_script
+from thalweg.cql.parser import parse_each, parse_script
 from thalweg.cql.syntax import CreateQuery, Drop, Statement
 from thalweg.plan.catalog import Catalog, Definition, QueryDef
 
@@ -17,13 +17,14 @@ NO_DEFINITIONS = Catalog()
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What a text defines. `catalog` is the one after its last statement."""
+    """What a text defines. `catalog` is the one after the last statement."""
 
     catalog: Catalog
     queries: tuple[QueryDef, ...]  # created by the text and not dropped by it, in order
     statements: tuple[Statement, ...]
     changes: tuple[Change, ...]  # one for each statement
     warnings: tuple[Diagnostic, ...]
+    errors: tuple[Diagnostic, ...] = ()  # of statements that are left out
 
 
 def compile_script(
@@ -31,46 +32,87 @@ def compile_script(
 ) -> Script:
     """Raises CqlError with the first error of every statement; then nothing is registered."""
     statements = parse_script(text, name=name)
-    # One dictionary is changed in place: a copy per statement would be quadratic in their number.
-    definitions: dict[str, Definition] = dict(catalog.definitions)
-    so_far = Catalog(definitions)
-    names = _free_names(statements, so_far)
-    changes: list[Change] = []
+    so_far = _Definitions(catalog, statements)
     mistakes: list[Mistake] = []
     failed: set[str] = set()
     for statement in statements:
-        is_bare = isinstance(statement, CreateQuery) and statement.name is None
         try:
-            change = change_of(statement, so_far, text, next(names) if is_bare else "")
+            so_far.take(statement, text)
         except Mistake as mistake:
             # What only fails because an earlier statement did is not worth a message.
             if mistake.unknown is None or mistake.unknown.lower() not in failed:
                 mistakes.append(mistake)
             if statement.name is not None:
                 failed.add(statement.name.text.lower())
-            continue
-        changes.append(change)
-        key = change.definition.name.lower()
-        if change.dropped:
-            del definitions[key]
-        else:
-            definitions[key] = change.definition
     if mistakes:
         raise CqlError([m.diagnostic(text) for m in mistakes], text, name)
-    created = (c.definition for c in changes if not c.dropped)
-    queries = tuple(
-        d for d in created if isinstance(d, QueryDef) and definitions.get(d.name.lower()) is d
-    )
-    warnings = tuple(w for c in changes for w in c.warnings)
-    return Script(so_far, queries, statements, tuple(changes), warnings)
+    return so_far.script(statements)
 
 
-def _free_names(statements: tuple[Statement, ...], catalog: Catalog) -> Iterator[str]:
-    """q1, q2, … without those that the catalog has or the text defines itself."""
+def compile_each(texts: Sequence[str], catalog: Catalog = NO_DEFINITIONS) -> list[Script]:
+    """Every statement for itself, one text after the other: those with a mistake are left out."""
+    parsed = [parse_each(text) for text in texts]
+    so_far = _Definitions(catalog, (s for statements, _ in parsed for s in statements))
+    scripts = []
+    for text, (statements, mistakes) in zip(texts, parsed, strict=True):
+        right = []
+        for statement in statements:
+            try:
+                so_far.take(statement, text)
+                right.append(statement)
+            except Mistake as mistake:
+                mistakes.append(mistake)
+        mistakes.sort(key=lambda m: m.span)
+        scripts.append(so_far.script(tuple(right), [m.diagnostic(text) for m in mistakes]))
+    return scripts
+
+
+class _Definitions:
+    """A catalog that grows with every statement.
+
+    One dictionary is changed in place: a copy per statement would be quadratic in their number.
+    """
+
+    def __init__(self, catalog: Catalog, statements: Iterable[Statement]) -> None:
+        self._definitions: dict[str, Definition] = dict(catalog.definitions)
+        self._catalog = Catalog(self._definitions)
+        self._names = _free_names(statements, self._catalog)
+        self._changes: list[Change] = []
+
+    def take(self, statement: Statement, text: str) -> None:
+        """Raises Mistake, and then nothing has changed."""
+        is_bare = isinstance(statement, CreateQuery) and statement.name is None
+        name = next(self._names) if is_bare else ""
+        change = change_of(statement, self._catalog, text, name)
+        self._changes.append(change)
+        key = change.definition.name.lower()
+        if change.dropped:
+            del self._definitions[key]
+        else:
+            self._definitions[key] = change.definition
+
+    def script(
+        self, statements: tuple[Statement, ...], errors: Iterable[Diagnostic] = ()
+    ) -> Script:
+        """Of the statements that were taken since the last one."""
+        changes, self._changes = tuple(self._changes), []
+        created = (c.definition for c in changes if not c.dropped)
+        queries = tuple(
+            d
+            for d in created
+            if isinstance(d, QueryDef) and self._definitions.get(d.name.lower()) is d
+        )
+        warnings = tuple(w for c in changes for w in c.warnings)
+        return Script(self._catalog, queries, statements, changes, warnings, tuple(errors))
+
+
+def _free_names(statements: Iterable[Statement], catalog: Catalog) -> Iterator[str]:
+    """q1, q2, … without those that the catalog has or the texts define themselves."""
     given = {
         s.name.text.lower() for s in statements if s.name is not None and not isinstance(s, Drop)
     }
-    for number in count(1):
-        name = f"q{number}"
-        if name not in given and catalog.find(name) is None:
-            yield name
+    return (
+        name
+        for name in (f"q{number}" for number in count(1))
+        if name not in given and catalog.find(name) is None
+    )

@@ -22,8 +22,10 @@ class Diagnostic:
     hint: str | None = None
     severity: str = "error"
 
-    def render(self, text: str, name: str = DEFAULT_NAME) -> str:
-        head = f"{name}:{self.line}:{self.column}: {self.severity}: {self.message}"
+    def render(self, text: str, name: str = DEFAULT_NAME, first_line: int = 1) -> str:
+        """`first_line` is that of the text in the file `name`, which it may be a part of."""
+        line = self.line + first_line - 1
+        head = f"{name}:{line}:{self.column}: {self.severity}: {self.message}"
         lines = text.split("\n")
         shown = [head]
         if self.line <= len(lines):

@@ -9,7 +9,8 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from thalweg.api.bodies import NDJSON, submission_of
+from thalweg.api.bodies import NDJSON, pieces_of, submission_of
+from thalweg.api.bulk import submit_each
 from thalweg.api.events import events, lines_with_ids
 from thalweg.api.execute import execute
 from thalweg.api.problems import BadRequest, diagnostic_json
@@ -40,6 +41,34 @@ CQL_BODY = {
         },
     }
 }
+TEXTS_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["texts"],
+                    "properties": {
+                        "texts": {
+                            "type": "array",
+                            "items": {
+                                "type": "object",
+                                "required": ["cql", "name"],
+                                "properties": {
+                                    "cql": {"type": "string"},
+                                    "name": {"type": "string"},
+                                    "folder": {"type": "string"},
+                                    "first_line": {"type": "integer", "default": 1},
+                                },
+                            },
+                        }
+                    },
+                }
+            }
+        },
+    }
+}
 Form = Literal["logical", "physical", "spark", "shared"]
 TextOrJson = Annotated[Literal["text", "json"], Query(alias="format")]
 
@@ -53,6 +82,20 @@ def site_of(request: Request) -> Site:
 async def submit(request: Request) -> dict[str, Any]:
     """Run CQL statements: CREATE, DROP, or queries as such."""
     return await run_submission(request)
+
+
+@router.post("/queries/bulk", openapi_extra=TEXTS_BODY)
+async def submit_many(request: Request) -> dict[str, Any]:
+    """Run the statements of many texts, each for itself: those with a mistake are left out, and
+    listed under `errors`. `results` has an entry for each text; `done` and `failed` count
+    statements."""
+    pieces = await pieces_of(request)
+    outcomes = await run_in_threadpool(submit_each, site_of(request), pieces)
+    return {
+        "done": sum(len(o.created) + len(o.dropped) for o in outcomes),
+        "failed": sum(len(o.errors) for o in outcomes),
+        "results": [{"name": p.name, **asdict(o)} for p, o in zip(pieces, outcomes, strict=True)],
+    }
 
 
 async def run_submission(request: Request) -> dict[str, Any]:

@@ -14,6 +14,14 @@ from thalweg.cql.syntax import Statement
 
 def parse_script(text: str, *, name: str = DEFAULT_NAME) -> tuple[Statement, ...]:
     """All statements of the text. Raises CqlError with every statement's first error."""
+    statements, mistakes = parse_each(text)
+    if mistakes:
+        raise CqlError([m.diagnostic(text) for m in mistakes], text, name)
+    return statements
+
+
+def parse_each(text: str) -> tuple[tuple[Statement, ...], list[Mistake]]:
+    """The statements that are right, and the first mistake of each of the others."""
     statements: list[Statement] = []
     mistakes: list[Mistake] = []
     try:
@@ -26,6 +34,4 @@ def parse_script(text: str, *, name: str = DEFAULT_NAME) -> tuple[Statement, ...
                 mistakes.append(mistake)
     except Mistake as no_token:
         mistakes.append(no_token)
-    if mistakes:
-        raise CqlError([m.diagnostic(text) for m in mistakes], text, name)
-    return tuple(statements)
+    return tuple(statements), mistakes

@@ -6,6 +6,7 @@ stored, so a new version may plan an old query better.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from thalweg.engine.shared.store import Store
@@ -43,15 +44,20 @@ class Book:
         rows = self.store.all("SELECT text FROM definitions ORDER BY place")
         return "".join(f"{text};\n" for (text,) in rows)
 
-    def define(self, definition: Definition, text: str, folder: str | None) -> None:
+    def define(self, defined: Iterable[tuple[Definition, str, str | None]]) -> None:
+        """Statements with their texts, and the folder where a stream's paths start."""
         with self.store.transaction() as db:
             ((last,),) = self.store.all("SELECT coalesce(max(place), 0) FROM definitions")
-            db.execute(
+            found = list(defined)
+            db.executemany(
                 "INSERT INTO definitions VALUES (?, ?, ?, ?)",
-                (definition.name, kind_of(definition), _named(definition, text), last + 1),
+                [
+                    (definition.name, kind_of(definition), _named(definition, text), place)
+                    for place, (definition, text, _) in enumerate(found, last + 1)
+                ],
             )
-            if folder is not None:
-                db.execute("INSERT INTO folders VALUES (?, ?)", (definition.name, folder))
+            folders = [(d.name, folder) for d, _, folder in found if folder is not None]
+            db.executemany("INSERT INTO folders VALUES (?, ?)", folders)
 
     def undefine(self, definition: Definition) -> None:
         with self.store.transaction() as db:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from thalweg.engine.shared.engine import SharedEngine
@@ -11,7 +11,7 @@ from thalweg.engine.site.book import Book
 from thalweg.engine.site.dropping import purge_stream, reread_segments
 from thalweg.engine.site.feeds import Feeds
 from thalweg.engine.site.outlet import SiteOutlet
-from thalweg.engine.site.scripts import Compiler, Script
+from thalweg.engine.site.scripts import Change, CompileEach, Compiler, Script, Text
 from thalweg.engine.site.turns import Turns
 from thalweg.engine.sources.feed import Source
 from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef
@@ -58,41 +58,64 @@ class Registry:
         """Compile, write down in one transaction, apply. Any failure leaves all as it was."""
         with self._turns.between_ticks():
             script = self._compiler(text, self.catalog, name=name)
-            created = _standing(script)
-            for definition in created:
-                if isinstance(definition, StreamDef) and not _is_pushed(definition):
-                    self._open_source(definition, folder or self._base_folder)  # raises SourceError
-            dropped = [c.definition for c in script.changes if c.dropped]
-            # First of all, so that nothing lands behind the purge.
-            halted = [d for d in dropped if isinstance(d, StreamDef) and d.name in self._feeds]
-            for stream in halted:
-                self._feeds.remove(stream.name)
-            before = self._engine.state()
-            try:
-                with self._engine.store.transaction():
-                    self._write(script, text, folder)
-                    for definition in dropped:
-                        self._unregister(definition)
-                    self._register(created)
-            except BaseException:
-                # The transaction took back what was written; take back what was done.
-                self._engine.restore(before)
-                reread_segments(self._engine)
-                self._begin_feeds(halted)
-                raise
-            self.catalog = script.catalog
-            self._begin_feeds([d for d in created if isinstance(d, StreamDef)])
+            self._apply([script], [Text(text, folder)])
             return script
 
-    def _write(self, script: Script, text: str, folder: Path | None) -> None:
-        where = str(folder.resolve()) if folder is not None else None
+    def execute_each(self, texts: Sequence[Text], compiler: CompileEach) -> Sequence[Script]:
+        """As `execute`, for all statements in which the compiler finds no mistake."""
+        with self._turns.between_ticks():
+            scripts = compiler([t.cql for t in texts], self.catalog)
+            self._apply(scripts, texts)
+            return scripts
+
+    def _apply(self, scripts: Sequence[Script], texts: Sequence[Text]) -> None:
+        """What scripts that were compiled one after the other change."""
+        if not scripts:
+            return
+        catalog = scripts[-1].catalog
+        changes = [c for script in scripts for c in script.changes]
+        created = _standing(changes, catalog)
+        folders = _folders(scripts, texts)
+        for definition in created:
+            if isinstance(definition, StreamDef) and not _is_pushed(definition):
+                folder = folders.get(definition.name) or self._base_folder
+                self._open_source(definition, folder)  # raises SourceError
+        dropped = [c.definition for c in changes if c.dropped]
+        # First of all, so that nothing lands behind the purge.
+        halted = [d for d in dropped if isinstance(d, StreamDef) and d.name in self._feeds]
+        for stream in halted:
+            self._feeds.remove(stream.name)
+        before = self._engine.state()
+        try:
+            with self._engine.store.transaction():
+                for script, text in zip(scripts, texts, strict=True):
+                    self._write(script, text)
+                for definition in dropped:
+                    self._unregister(definition)
+                self._register(created)
+        except BaseException:
+            # The transaction took back what was written; take back what was done.
+            self._engine.restore(before)
+            reread_segments(self._engine)
+            self._begin_feeds(halted)
+            raise
+        self.catalog = catalog
+        self._begin_feeds([d for d in created if isinstance(d, StreamDef)])
+
+    def _write(self, script: Script, text: Text) -> None:
+        where = str(text.folder.resolve()) if text.folder is not None else None
+        fresh: list[tuple[Definition, str, str | None]] = []
         for statement, change in zip(script.statements, script.changes, strict=True):
             if change.dropped:
+                self._book.define(fresh)  # in order: it may be one of these
+                fresh = []
                 self._book.undefine(change.definition)
             else:
                 start, end = statement.span
                 is_stream = isinstance(change.definition, StreamDef)
-                self._book.define(change.definition, text[start:end], where if is_stream else None)
+                where_it_starts = where if is_stream else None
+                fresh.append((change.definition, text.cql[start:end], where_it_starts))
+        self._book.define(fresh)
 
     def _register(self, definitions: Iterable[Definition]) -> None:
         queries = []
@@ -127,7 +150,17 @@ def _is_pushed(stream: StreamDef) -> bool:
     return stream.source is None or stream.source.lower().startswith(PUSH)
 
 
-def _standing(script: Script) -> list[Definition]:
-    """What the script has created and not dropped again."""
-    kept = {id(d) for d in script.catalog.definitions.values()}
-    return [c.definition for c in script.changes if not c.dropped and id(c.definition) in kept]
+def _standing(changes: Iterable[Change], catalog: Catalog) -> list[Definition]:
+    """What was created and not dropped again."""
+    made = (c.definition for c in changes if not c.dropped)
+    return [d for d in made if catalog.find(d.name) is d]
+
+
+def _folders(scripts: Sequence[Script], texts: Sequence[Text]) -> dict[str, Path]:
+    """Where the paths of streams start that say so."""
+    return {
+        change.definition.name: text.folder
+        for script, text in zip(scripts, texts, strict=True)
+        for change in script.changes
+        if text.folder is not None and isinstance(change.definition, StreamDef)
+    }

@@ -3,7 +3,9 @@ knows plans, not the language."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from thalweg.plan.catalog import Catalog, Definition, QueryDef
@@ -33,6 +35,20 @@ class Script(Protocol):
     @property
     def warnings(self) -> Sequence[Any]: ...
 
+    @property
+    def errors(self) -> Sequence[Any]: ...  # of statements that were left out
+
 
 class Compiler(Protocol):
     def __call__(self, text: str, catalog: Catalog, *, name: str) -> Script: ...
+
+
+CompileEach = Callable[[Sequence[str], Catalog], Sequence[Script]]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """CQL; relative paths in it start at the folder, or at the site's own."""
+
+    cql: str
+    folder: Path | None = None

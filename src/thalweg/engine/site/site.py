@@ -9,7 +9,7 @@ for page in site.results("hot"): ...
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -35,7 +35,7 @@ from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.positions import START, Position
 from thalweg.engine.site.reading import Page, Reading
 from thalweg.engine.site.registry import OpenSink, OpenSource, Registry
-from thalweg.engine.site.scripts import Compiler, Script
+from thalweg.engine.site.scripts import CompileEach, Compiler, Script, Text
 from thalweg.engine.site.settings import SiteSettings
 from thalweg.engine.site.status import Health, QueryStatus, StreamStatus
 from thalweg.engine.site.survey import Survey
@@ -145,6 +145,15 @@ class Site:
         self.ticker.wake()
         self._tell()
         return script
+
+    def execute_each(self, texts: Sequence[Text], compiler: CompileEach) -> Sequence[Script]:
+        """Run the statements of texts, in order and in one transaction, but for those in which the
+        compiler finds a mistake. If there is something else wrong with one of them, nothing is
+        run."""
+        scripts = self.registry.execute_each(texts, compiler)
+        self.ticker.wake()
+        self._tell()
+        return scripts
 
     def stop(self, query: str) -> None:
         """Drop a query: its results, state and sinks go with it."""

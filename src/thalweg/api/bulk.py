@@ -1,0 +1,86 @@
+"""Many texts at once, every statement for itself: what is wrong is listed, the rest stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from thalweg.api.execute import execute
+from thalweg.api.problems import diagnostic_json
+from thalweg.cql import CqlError, Diagnostic, compile_each
+from thalweg.cql.errors import Mistake
+from thalweg.cql.parser import parse_each
+from thalweg.engine.site import Site
+from thalweg.engine.site.scripts import Script, Text
+from thalweg.engine.sources.errors import SourceError
+from thalweg.plan.nodes import PlanError
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A text, or a part of one that begins at a line of it."""
+
+    cql: str
+    name: str
+    folder: str | None = None  # where relative paths start
+    first_line: int = 1
+
+    @property
+    def base(self) -> Path | None:
+        return Path(self.folder) if self.folder else None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What has become of a piece's statements."""
+
+    queries: list[str] = field(default_factory=list)
+    created: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    warnings: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[dict[str, Any]] = field(default_factory=list)  # one for each that is not done
+
+    def add(self, script: Script, piece: Piece) -> None:
+        self.queries += [q.name for q in script.queries]
+        self.created += [c.definition.name for c in script.changes if not c.dropped]
+        self.dropped += [c.definition.name for c in script.changes if c.dropped]
+        self.warnings += _placed(script.warnings, piece)
+        self.errors += _placed(script.errors, piece)
+
+
+def submit_each(site: Site, pieces: Sequence[Piece]) -> list[Outcome]:
+    """All pieces in one transaction; an outcome for each."""
+    texts = [Text(p.cql, p.base) for p in pieces]
+    outcomes = [Outcome() for _ in pieces]
+    try:
+        scripts = site.execute_each(texts, compile_each)
+    except (SourceError, PlanError):
+        # One of them can't be registered though its text is right: each has to go by itself.
+        for outcome, piece in zip(outcomes, pieces, strict=True):
+            _one_by_one(site, piece, outcome)
+        return outcomes
+    for outcome, script, piece in zip(outcomes, scripts, pieces, strict=True):
+        outcome.add(script, piece)
+    return outcomes
+
+
+def _one_by_one(site: Site, piece: Piece, outcome: Outcome) -> None:
+    statements, mistakes = parse_each(piece.cql)
+    outcome.errors += _placed([m.diagnostic(piece.cql) for m in mistakes], piece)
+    for statement in statements:
+        start, end = statement.span
+        # Behind as much space as there is before it in the piece, so that places stay.
+        text = re.sub(r"[^\n]", " ", piece.cql[:start]) + piece.cql[start:end]
+        try:
+            outcome.add(execute(site, text, name=piece.name, folder=piece.base), piece)
+        except CqlError as error:
+            outcome.errors += _placed(error.diagnostics, piece)
+        except PlanError as error:
+            outcome.errors += _placed([Mistake(str(error), (start, end)).diagnostic(text)], piece)
+
+
+def _placed(diagnostics: Sequence[Diagnostic], piece: Piece) -> list[dict[str, Any]]:
+    return [diagnostic_json(d, piece.cql, piece.name, piece.first_line) for d in diagnostics]
