@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from thalweg.cli.bench import CONTEXT as BENCH_CONTEXT
 from thalweg.cli.bench import bench
 from thalweg.cli.demo import demo
 from thalweg.cli.dev import dev
@@ -47,8 +48,10 @@ COMMANDS = (
     doctor,
 )
 
+CONTEXTS = {bench: BENCH_CONTEXT}
+
 for command in COMMANDS:
-    app.command()(command)
+    app.command(context_settings=CONTEXTS.get(command))(command)
 
 
 def _print_version(wanted: bool) -> None:
