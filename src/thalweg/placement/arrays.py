@@ -31,7 +31,11 @@ def table(rows: Iterable[Sequence[int]] | npt.NDArray[np.integer], width: int) -
     """Distinct rows in lexicographic order, so that equal contents are equal arrays."""
     array = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows), np.int32)
     array = array.reshape(-1, width)
-    return _frozen(np.unique(array, axis=0) if len(array) else array)
+    # As np.unique over rows, which takes twenty times as long on millions of them.
+    array = array[np.lexsort(array.T[::-1])]
+    new = np.ones(len(array), bool)
+    new[1:] = (array[1:] != array[:-1]).any(axis=1)
+    return _frozen(array[new])
 
 
 def _frozen(array: npt.NDArray[_T]) -> npt.NDArray[_T]:

@@ -49,8 +49,9 @@ def derive(problem: Problem, deployment: Deployment) -> Derivation:
         provided[deployment.wants[:, 0], deployment.wants[:, 1]] = True
 
     derived = homes.copy()
-    latency = problem.hosts.latency_ms
-    # Delays are a large matrix: it is made only where there are latencies to fill it.
+    bounded = np.isfinite(problem.queries.latency_bound_ms).any()
+    latency = problem.hosts.latency_ms if bounded else None
+    # Delays are a large matrix, which is made only where somebody asks for them.
     delay = np.broadcast_to(0.0, homes.shape) if latency is None else np.where(homes, 0.0, np.inf)
     runs_derived = np.zeros(len(run_operator), bool)
     sends_derived = np.zeros(len(sent), bool)
