@@ -118,11 +118,12 @@ class _Network:
 
 
 def _hosts(parameters: Parameters, size: int) -> Hosts:
-    """Places for all, those that join under churn included."""
+    """Places for all, those that join under churn included: a few nodes more where needed."""
     what = transit_stub.COSMOS_4096
     needed = size + round(_churned(parameters, size))
-    if needed > 4_000:
-        what = transit_stub.preset("cosmos-4096", name="cosmos-8192", nodes=8_192)
+    if needed > what.nodes - what.transits:
+        nodes = needed + what.transits
+        what = transit_stub.preset("cosmos-4096", name=f"cosmos-{nodes}", nodes=nodes)
     return scattered(transit_stub.generate(what, parameters.seed), needed, parameters.seed)
 
 

@@ -187,7 +187,7 @@ def _extra(what: TransitStub, taken: set[tuple[int, int]], rng: Generator) -> Pa
     return found
 
 
-def preset(name: str, **changes: object) -> TransitStub:
+def preset(name: str, /, **changes: object) -> TransitStub:
     """A preset by its name, with changes; an unknown name lists the known ones."""
     if name not in PRESETS:
         raise ValueError(f"there is no network {name}; there are {', '.join(PRESETS)}")
