@@ -8,9 +8,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 	$(if $(UPGRADE),--upgrade)
+FLINK := .venv-flink
 
 .PHONY: help
 help: ## List the targets
@@ -31,6 +32,9 @@ demo-picture: setup ## Record the demo's screen for the README
 .PHONY: kafka
 kafka: $(STAMP) ## Fetch Spark's Kafka connector, and a broker for the tests, with Maven
 	@$(BIN)/python scripts/fetch_kafka.py
+
+.PHONY: flink
+flink: $(FLINK)/.installed ## Install PyFlink, a peer of `thalweg bench many-queries`, beside .venv
 
 .PHONY: test
 test: setup kafka ## Run the tests (PYTEST_ARGS="tests/cql -x" narrows them)
@@ -54,12 +58,14 @@ format: $(STAMP) ## Format the code and sort its imports
 
 .PHONY: lock
 lock: $(BIN)/uv ## Re-make the locks from pyproject.toml (UPGRADE=1 takes the newest versions)
-	$(COMPILE) --output-file requirements.lock
-	$(COMPILE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
+	$(COMPILE) pyproject.toml --output-file requirements.lock
+	$(COMPILE) pyproject.toml --extra dev --constraint requirements.lock \
+		--output-file requirements-dev.lock
+	$(COMPILE) --group flink --output-file requirements-flink.lock
 
 .PHONY: clean
 clean: ## Remove .venv, caches and build results
-	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(FLINK) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment is brought up to date in place, so that what runs in it keeps running.
@@ -68,6 +74,13 @@ $(STAMP): requirements-dev.lock pyproject.toml | $(BIN)/python
 	@echo "Installing the locked dependencies into $(VENV) (a few minutes the first time) ..."
 	@$(PIP) install --quiet --requirement requirements-dev.lock
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# PyFlink pins other versions than PySpark does: it needs an environment of its own.
+$(FLINK)/.installed: requirements-flink.lock | $(BIN)/uv
+	@echo "Installing PyFlink into $(FLINK) (half a gigabyte) ..."
+	@test -x $(FLINK)/bin/python || $(BIN)/uv venv --quiet --python 3.11 $(FLINK)
+	@$(BIN)/uv pip install --quiet --python $(FLINK)/bin/python --requirement $<
 	@touch $@
 
 $(BIN)/python:

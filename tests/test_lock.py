@@ -34,7 +34,14 @@ def test_development_lock_adds_the_tools_to_the_runtime_lock():
     assert tools | _pinned("requirements.lock") <= _pinned("requirements-dev.lock")
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+def test_the_lock_of_a_peer_pins_its_group():
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    assert _wanted(groups["flink"]) <= _pinned("requirements-flink.lock")
+
+
+@pytest.mark.parametrize(
+    "lock", ["requirements.lock", "requirements-dev.lock", "requirements-flink.lock"]
+)
 def test_lock_names_no_host_and_no_path(lock):
     text = (ROOT / lock).read_text()
     assert not re.search(r"://|--(extra-)?index|--find-links|\s@\s|(^|\s)/", text, re.MULTILINE)
