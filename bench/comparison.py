@@ -1,0 +1,186 @@
+"""Systems run on the same queries and events, one after the other, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench import auctions, extrapolate
+from bench.standing import Standing, draw
+from bench.systems import flink, native, shared
+from bench.systems.outcome import Outcome, Unable
+from thalweg.engine.shared.executors import OnSpark
+from thalweg.experiments.report import Progress
+
+if TYPE_CHECKING:
+    from bench.many_queries import Parameters
+
+OURS = ("shared", "unshared")
+PEERS = ("native", "flink")
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Comparison:
+    """Runs systems on the same queries and events, and keeps what they told."""
+
+    parameters: Parameters
+    progress: Progress
+    folder: Path
+    spark: Any = None
+    rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    differing: int = 0  # runs whose results were not those of `shared`
+    compared: int = 0
+    measured: dict[str, dict[int, Outcome]] = field(default_factory=dict)
+    _given_up: set[str] = field(default_factory=set)
+    _runs: int = 0
+
+    def write_events(self) -> None:
+        p = self.parameters
+        self.progress(f"writing {self.events:,} events")
+        made = auctions.batches(p.events, p.seed, max(p.windows_s))
+        for number, batch in enumerate(islice(made, p.ticks)):
+            auctions.write_parquet(batch, number, self.folder / "parquet")
+            if "flink" in p.peers:
+                auctions.append_csv(batch, p.cores, self.folder / "csv")
+        self.files = auctions.parquet_files(self.folder / "parquet")
+
+    @property
+    def events(self) -> int:
+        return self.parameters.events * self.parameters.ticks
+
+    def drawn(self, queries: int, overlap: float, rows: float) -> list[Standing]:
+        p = self.parameters
+        return draw(queries, overlap, min(p.share, rows / queries), p.windows_s, p.seed)
+
+    # --- all systems, by the number of queries
+
+    def compare(self) -> None:
+        p = self.parameters
+        for queries in sorted(p.queries):
+            standing = self.drawn(queries, p.overlap, p.rows)
+            systems = [*OURS, *(s for s in p.peers if s != "none")]
+            if queries > p.unshared_up_to:
+                systems.remove("unshared")
+            for system in systems:
+                self.progress(f"{system}, {queries:,} queries")
+                self._one(system, standing)
+
+    def _one(self, system: str, standing: list[Standing]) -> None:
+        queries = len(standing)
+        known = self.measured.setdefault(system, {})
+        spent = {n: o.start_s + o.seconds for n, o in known.items()}
+        is_known = system in PEERS and bool(spent)
+        if is_known and extrapolate.linear(spent, queries) > self.parameters.limit_s:
+            self._given_up.add(system)
+        if system in self._given_up:
+            self._extrapolate(system, queries)
+            return
+        try:
+            outcome = self.outcome(system, standing)
+        except Unable as reason:
+            self.notes.append(f"{system}, {queries:,} queries: {reason}.")
+            self._given_up.add(system)
+            self._extrapolate(system, queries)
+            return
+        known[queries] = outcome
+        same = outcome.said.equals(self.measured["shared"][queries].said)
+        self.compared += 1
+        self.differing += not same
+        self.rows.append(self.row(system, standing, outcome, same))
+
+    def outcome(self, system: str, standing: list[Standing]) -> Outcome:
+        self._runs += 1
+        folder, p = self.folder / f"run-{self._runs}", self.parameters
+        match system:
+            case "native":
+                data = self.folder / "parquet"
+                return native.run(standing, data, self.spark, folder, p.limit_s)
+            case "flink":
+                return flink.run(standing, self.folder / "csv", p.cores, folder, p.limit_s)
+            case _:
+                executor = OnSpark(self.spark.sparkContext)
+                sharing = system == "shared"
+                return shared.run(standing, self.files, executor, folder, sharing=sharing)
+
+    def row(self, system: str, standing: list[Standing], outcome: Outcome, same: bool) -> Row:
+        row = {
+            "system": system,
+            "queries": len(standing),
+            "seconds": outcome.seconds,
+            "cpu s": outcome.cpu_s,
+            "query-events/s": len(standing) * self.events / outcome.seconds,
+            "rows out": int(outcome.said["rows"].sum()),
+            "start s": outcome.start_s,
+            "peak MB": outcome.peak_bytes / 1e6,
+            "how": "measured",
+            "same results": same,
+        }
+        if outcome.ticks:
+            row["median tick s"] = outcome.median_tick_s(self.settled)
+            row["groups"] = outcome.groups
+        return row
+
+    @property
+    def settled(self) -> int:
+        """The first tick at which all windows are full."""
+        return max(self.parameters.windows_s)
+
+    def _extrapolate(self, system: str, queries: int) -> None:
+        known = self.measured[system]
+        if not known:
+            return  # a note says why
+        seconds = extrapolate.linear({n: o.seconds for n, o in known.items()}, queries)
+        self.rows.append(
+            {
+                "system": system,
+                "queries": queries,
+                "seconds": seconds,
+                "cpu s": extrapolate.linear({n: o.cpu_s for n, o in known.items()}, queries),
+                "query-events/s": queries * self.events / seconds,
+                "how": f"extrapolated from {max(known):,}",
+            }
+        )
+
+    def rate(self, system: str, queries: int) -> float | None:
+        """Query-events per second, measured or not."""
+        found = [r for r in self.rows if (r["system"], r["queries"]) == (system, queries)]
+        return found[0]["query-events/s"] if found else None
+
+    # --- the price of sharing where there is nothing to share
+
+    def pairs(self) -> dict[str, list[Row]]:
+        """Runs with and without sharing in turn, since the machine changes its speed."""
+        p = self.parameters
+        cases = {
+            "one query": self.drawn(1, 1.0, p.rows),
+            f"{p.distinct} queries without overlap": self.drawn(p.distinct, 0.0, p.rows),
+        }
+        found: dict[str, list[Row]] = {}
+        for case, standing in cases.items():
+            for number in range(p.pairs):
+                self.progress(f"{case}, pair {number + 1} of {p.pairs}")
+                order = OURS if number % 2 == 0 else OURS[::-1]
+                outcomes = {system: self.outcome(system, standing) for system in order}
+                same = outcomes["shared"].said.equals(outcomes["unshared"].said)
+                self.compared += 1
+                self.differing += not same
+                found.setdefault(case, []).extend(
+                    self.row(system, standing, outcomes[system], same) | {"how": f"pair: {case}"}
+                    for system in OURS
+                )
+        return found
+
+    def few_results(self, many: int) -> list[Row]:
+        """One query and many with the same number of rows in all."""
+        rows = []
+        for queries in (1, many):
+            self.progress(f"{queries:,} queries with few results")
+            standing = self.drawn(queries, 1.0, self.parameters.few_rows)
+            outcome = self.outcome("shared", standing)
+            rows.append(self.row("shared", standing, outcome, True) | {"how": "few results"})
+        return rows
