@@ -3,7 +3,8 @@
 import pytest
 from tests.sim.scenarios.swarm import is_caught
 
-from thalweg.overlay.alerts import Alerts, Demand
+from thalweg.overlay.alerts.messages import Demand
+from thalweg.overlay.alerts.protocol import Alerts
 from thalweg.overlay.protocol import Send
 from thalweg.overlay.stack import Stack
 from thalweg.sim.scenarios.alerts import LEASE_US, AlertsScenario

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.overlay.alerts import Alerts, Install, Operator, Resumed, SetAble, Suspended, Want
+from thalweg.overlay.alerts.messages import Install, Operator, Resumed, SetAble, Suspended, Want
+from thalweg.overlay.alerts.protocol import Alerts
 from thalweg.overlay.stack import Stack
 from thalweg.sim.host import Host
 from thalweg.sim.kernel import SECOND_US

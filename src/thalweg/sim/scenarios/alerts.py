@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from thalweg.overlay.alerts import Alerts, Install, Operator, SetAble, Want
+from thalweg.overlay.alerts.messages import Install, Operator, SetAble, Want
+from thalweg.overlay.alerts.protocol import Alerts
 from thalweg.overlay.generator import Generator
 from thalweg.overlay.protocol import Address
 from thalweg.overlay.stack import Stack

@@ -22,11 +22,22 @@ lease, however many messages are lost. After healing, an operator is active exac
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import ClassVar
 
 import msgspec
 
+from thalweg.overlay.alerts.messages import (
+    Demand,
+    Install,
+    Operator,
+    Remove,
+    Resumed,
+    SetAble,
+    Status,
+    Suspended,
+    Want,
+)
+from thalweg.overlay.alerts.running import Consumer, Running
 from thalweg.overlay.protocol import (
     Address,
     Call,
@@ -43,95 +54,10 @@ from thalweg.overlay.protocol import (
 )
 
 _SECOND_US = 1_000_000
+_NEVER_US = -(1 << 62)  # before any stamp
 
-
-class Demand(Message, frozen=True):
-    producer: str
-    consumer: str
-    wanted: bool
-    stamp_us: int  # the consumer's clock: what comes late does not undo what came after it
-
-
-class Status(Message, frozen=True):
-    producer: str
-    consumer: str
-    able: bool
-    stamp_us: int  # the producer's clock
-
-
-# --- requests ---
-
-
-class Operator(msgspec.Struct, frozen=True):
-    """Runs at this node; its inputs are operators by name and node. A source has none."""
-
-    name: str
-    inputs: tuple[tuple[str, Address], ...] = ()
-
-
-class Install(msgspec.Struct, frozen=True):
-    operator: Operator
-
-
-class Remove(msgspec.Struct, frozen=True):
-    operator: str
-
-
-class Want(msgspec.Struct, frozen=True):
-    """A query at this node wants the operator's output, or no longer."""
-
-    operator: str
-    query: str
-    wanted: bool = True
-
-
-class SetAble(msgspec.Struct, frozen=True):
-    """Whether a source's stream flows."""
-
-    operator: str
-    able: bool
-
-
-# --- deliveries ---
-
-
-class Resumed(msgspec.Struct, frozen=True):
-    operator: str
-
-
-class Suspended(msgspec.Struct, frozen=True):
-    operator: str
-
-
-Consumer = tuple[Address, str]
-
-
-@dataclass(slots=True)
-class _Running:
-    operator: Operator
-    queries: list[str] = field(default_factory=list)
-    leases: dict[Consumer, int] = field(default_factory=dict)  # -> when it runs out
-    watchers: dict[Consumer, tuple[int, int]] = field(default_factory=dict)  # -> heard, its stamp
-    answers: dict[str, tuple[int, int, bool]] = field(default_factory=dict)  # -> heard, stamp, able
-    flows: bool = True  # a source's own word
-    was_active: bool = False
-    was_able: bool = True
-    was_wanted: dict[str, bool] = field(default_factory=dict)
-
-    @property
-    def active(self) -> bool:
-        return bool(self.queries or self.leases)
-
-    @property
-    def able(self) -> bool:
-        return self.flows and all(self.input_able(name) for name, _ in self.operator.inputs)
-
-    def input_able(self, name: str) -> bool:
-        return name not in self.answers or self.answers[name][2]
-
-    def wants(self, name: str) -> bool:
-        others = (other for other, _ in self.operator.inputs if other != name)
-        return self.active and all(self.input_able(other) for other in others)
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[Operator, tuple[str, ...], bool]).decode
 
 
 class Alerts:
@@ -143,7 +69,7 @@ class Alerts:
         if lease_us < 3:
             raise ValueError(f"a lease of {lease_us} µs can't be renewed three times")
         self._lease_us = lease_us
-        self._running: dict[str, _Running] = {}
+        self._running: dict[str, Running] = {}
 
     @property
     def active(self) -> list[str]:
@@ -172,7 +98,7 @@ class Alerts:
         if isinstance(event, Init):
             for encoded in event.persisted.values():
                 operator, queries, flows = _decode(encoded)
-                self._running[operator.name] = _Running(operator, list(queries), flows=flows)
+                self._running[operator.name] = Running(operator, list(queries), flows=flows)
             return self._renew(now_us)
         return []
 
@@ -183,7 +109,7 @@ class Alerts:
             name = request.operator.name
             if name in self._running:
                 raise ValueError(f"operator {name} is installed already")
-            self._running[name] = _Running(request.operator)
+            self._running[name] = Running(request.operator)
             return [self._persist(name), *self._settle(now_us, name)]
         if not isinstance(request, Want | SetAble | Remove):
             raise TypeError(f"alerts can't {request!r}")
@@ -224,7 +150,7 @@ class Alerts:
         running = self._running.get(message.producer)
         if running is None:
             return []  # no answer is the answer: not able
-        if running.watchers.get(consumer, (0, -(1 << 62)))[1] > message.stamp_us:
+        if running.watchers.get(consumer, (0, _NEVER_US))[1] > message.stamp_us:
             return []
         running.watchers[consumer] = (now_us, message.stamp_us)
         if message.wanted:
@@ -265,12 +191,12 @@ class Alerts:
                 running.answers.clear()
                 continue
             for producer, address in running.operator.inputs:
-                running.answers.setdefault(producer, (now_us, -(1 << 62), True))
+                running.answers.setdefault(producer, (now_us, _NEVER_US, True))
                 wanted = running.wants(producer)
                 effects.append(Send(address, Demand(producer, name, wanted, now_us)))
         return effects
 
-    def _expire(self, now_us: int, running: _Running) -> None:
+    def _expire(self, now_us: int, running: Running) -> None:
         """What a consumer or a producer has not said again for a lease no longer holds."""
         running.leases = {c: end for c, end in running.leases.items() if end > now_us}
         since_us = now_us - self._lease_us
@@ -278,7 +204,3 @@ class Alerts:
         for producer, (heard_us, stamp_us, able) in running.answers.items():
             if able and heard_us <= since_us:
                 running.answers[producer] = (heard_us, stamp_us, False)
-
-
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(tuple[Operator, tuple[str, ...], bool]).decode

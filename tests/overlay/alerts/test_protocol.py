@@ -2,8 +2,7 @@
 
 import pytest
 
-from thalweg.overlay.alerts import (
-    Alerts,
+from thalweg.overlay.alerts.messages import (
     Demand,
     Install,
     Operator,
@@ -14,6 +13,7 @@ from thalweg.overlay.alerts import (
     Suspended,
     Want,
 )
+from thalweg.overlay.alerts.protocol import Alerts
 from thalweg.overlay.protocol import Call, Deliver, Init, Persist, Receive, Send, TimerFired
 
 LEASE = 3_000

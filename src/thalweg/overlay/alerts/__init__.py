@@ -1,0 +1,1 @@
+"""Alerts: `protocol.Alerts`; `messages` has what is said, asked and delivered."""
