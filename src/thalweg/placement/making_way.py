@@ -7,7 +7,6 @@ another for it, over all its join orders. If it finds none, everything is put ba
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from thalweg.placement.leaving import downstream
@@ -72,20 +71,21 @@ def _movable(ledger: Ledger, place: Place) -> bool:
 
 def _users(ledger: Ledger, lack: Shortage) -> dict[Run | Send, float]:
     """The rows that use what is short, and how much of it."""
-    gamma, rate = ledger.problem.operators.cpu, ledger.problem.streams.rate_bps
-    uses: Callable[[Run | Send], bool]
+    amounts = ((row, _amount(ledger, row, lack)) for row in ledger.providers.values())
+    return {row: amount for row, amount in amounts if amount > 0}
+
+
+def _amount(ledger: Ledger, row: Run | Send, lack: Shortage) -> float:
+    if isinstance(row, Run):
+        short = lack.resource == "cpu" and row.host == lack.host
+        return float(ledger.problem.operators.cpu[row.operator]) if short else 0.0
     match lack.resource:
-        case "cpu":
-            uses = lambda r: isinstance(r, Run) and r.host == lack.host  # noqa: E731
         case "bandwidth out":
-            uses = lambda r: isinstance(r, Send) and r.source == lack.host  # noqa: E731
+            short = row.source == lack.host
         case "bandwidth in":
-            uses = lambda r: isinstance(r, Send) and r.target == lack.host  # noqa: E731
+            short = row.target == lack.host
+        case "link":
+            short = (row.source, row.target) == (lack.host, lack.target)
         case _:
-            link = (lack.host, lack.target)
-            uses = lambda r: isinstance(r, Send) and (r.source, r.target) == link  # noqa: E731
-    return {
-        r: float(gamma[r.operator] if isinstance(r, Run) else rate[r.stream])
-        for r in ledger.providers.values()
-        if uses(r)
-    }
+            short = False
+    return float(ledger.problem.streams.rate_bps[row.stream]) if short else 0.0
