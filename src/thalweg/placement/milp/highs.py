@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import highspy
 import numpy as np
 
-from thalweg.placement.milp.model import INFINITY, Model
+from thalweg.placement.milp.linear import INFINITY, Model
 
 FEASIBILITY = 1e-9
 

@@ -10,36 +10,12 @@ sends to where a stream could be used exist at all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from thalweg.placement.arrays import NONE
 from thalweg.placement.cost import Weights
+from thalweg.placement.milp.capacities import capacities
 from thalweg.placement.milp.instance import Instance
+from thalweg.placement.milp.linear import INFINITY, Model, Terms
 from thalweg.placement.rows import Place, Run, Send
-
-Terms = list[tuple[int, float]]  # (variable, factor)
-
-
-@dataclass(slots=True)
-class Model:
-    """Binary variables but for the last, if `busiest` is one; rows are lower ≤ Σ terms ≤ upper."""
-
-    costs: list[float] = field(default_factory=list)
-    rows: list[tuple[float, Terms, float]] = field(default_factory=list)
-    runs: dict[tuple[int, int], int] = field(default_factory=dict)  # z[host, operator]
-    sends: dict[tuple[int, int, int, int], int] = field(default_factory=dict)  # x[h, m, s, hop]
-    serves: dict[tuple[int, int], int] = field(default_factory=dict)  # d[host, demand]
-    busiest: int | None = None  # O₄, continuous
-
-    def binary(self, cost: float) -> int:
-        self.costs.append(cost)
-        return len(self.costs) - 1
-
-    def row(self, lower: float, terms: Terms, upper: float) -> None:
-        self.rows.append((lower, terms, upper))
-
-
-INFINITY = float("inf")
 
 
 def build(instance: Instance, weights: Weights) -> Model:
@@ -51,7 +27,7 @@ def build(instance: Instance, weights: Weights) -> Model:
         arrivals.setdefault((target, stream, hop), []).append((variable, 1.0))
     _availability(instance, model, sources, arrivals)
     _demands(instance, model, sources, arrivals)
-    _capacities(instance, weights, model)
+    capacities(instance, weights, model)
     return model
 
 
@@ -168,64 +144,6 @@ def _demands(
             if place not in instance.given:
                 ways = _ways(instance, sources, arrivals, place)
                 model.row(-INFINITY, [(model.serves[host, number], 1.0), *_negative(ways)], 0.0)
-
-
-def _capacities(instance: Instance, weights: Weights, model: Model) -> None:
-    problem = instance.problem
-    rate = problem.streams.rate_bps
-    cpu: dict[int, Terms] = {}
-    out: dict[int, Terms] = {}
-    into: dict[int, Terms] = {}
-    link: dict[tuple[int, int], Terms] = {}
-    for (host, operator), variable in model.runs.items():
-        cpu.setdefault(host, []).append((variable, float(problem.operators.cpu[operator])))
-    for (sender, receiver, stream, _), variable in model.sends.items():
-        term = (variable, float(rate[stream]))
-        out.setdefault(sender, []).append(term)
-        into.setdefault(receiver, []).append(term)
-        link.setdefault((sender, receiver), []).append(term)
-    for (host, number), variable in model.serves.items():
-        stream = instance.demands[number].stream
-        out.setdefault(host, []).append((variable, float(rate[stream])))
-    for needs, left in (
-        (cpu, instance.cpu_left),
-        (out, instance.out_left),
-        (into, instance.in_left),
-    ):
-        for host, terms in needs.items():
-            _capacity(model, terms, left[host])
-    for pair, terms in link.items():
-        if pair in instance.link_left:
-            _capacity(model, terms, instance.link_left[pair])
-    if weights.balance > 0:
-        _balance(instance, weights, model, cpu)
-
-
-def _capacity(model: Model, terms: Terms, left: float) -> None:
-    """Scaled to 1, so that CPU and bits per second mean the same to the solver's tolerances."""
-    if left == INFINITY or sum(factor for _, factor in terms) <= left:
-        return
-    if left <= 0:
-        for variable, factor in terms:
-            if factor > 0:
-                model.row(0.0, [(variable, 1.0)], 0.0)
-        return
-    for variable, factor in terms:
-        if factor > left:  # alone it would be too much: said outright, the relaxation is tighter
-            model.row(0.0, [(variable, 1.0)], 0.0)
-    model.row(-INFINITY, [(v, f / left) for v, f in terms if f <= left], 1.0)
-
-
-def _balance(instance: Instance, weights: Weights, model: Model, cpu: dict[int, Terms]) -> None:
-    """O₄: one variable above every host's utilisation."""
-    capacity = instance.problem.hosts.cpu
-    model.busiest = model.binary(weights.balance)
-    for host, terms in cpu.items():
-        whole = float(capacity[host])
-        if 0 < whole < INFINITY:
-            used = 1.0 - instance.cpu_left[host] / whole
-            loads = [(v, -f / whole) for v, f in terms]
-            model.row(used, [(model.busiest, 1.0), *loads], INFINITY)
 
 
 def _negative(terms: Terms) -> Terms:

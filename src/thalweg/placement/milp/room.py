@@ -19,7 +19,8 @@ from thalweg.placement.ledger import Ledger
 from thalweg.placement.making_way import TakenOut, put_back, take_out
 from thalweg.placement.milp.highs import Answer, solve
 from thalweg.placement.milp.instance import Demand, Instance
-from thalweg.placement.milp.model import Model, build, chosen
+from thalweg.placement.milp.linear import Model
+from thalweg.placement.milp.model import build, chosen
 from thalweg.placement.milp.symmetry import order_alike
 from thalweg.placement.rows import Piece, Place, Run
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from thalweg.placement.milp.instance import Instance
-from thalweg.placement.milp.model import INFINITY, Model
+from thalweg.placement.milp.linear import INFINITY, Model
 
 
 def order_alike(instance: Instance, model: Model) -> None:
