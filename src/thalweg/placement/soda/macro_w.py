@@ -18,7 +18,7 @@ import numpy as np
 from thalweg.placement.arrays import NONE
 from thalweg.placement.cost import Weights
 from thalweg.placement.milp.highs import solve
-from thalweg.placement.milp.model import INFINITY, Model, Terms
+from thalweg.placement.milp.linear import INFINITY, Model, Terms
 from thalweg.placement.soda.layout import Layout
 
 MOST_BINARIES = 4_000  # beyond that, not even the first relaxation comes in time
