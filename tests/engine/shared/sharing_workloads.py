@@ -68,6 +68,7 @@ TOPS = (
     "SELECT {0}{1} FROM {2}",
     "SELECT {0}{1} FROM {2}",
     "SELECT {0}DISTINCT {1} FROM {2}",
+    "SELECT {0}COUNT(*) AS n FROM {2}",
     "SELECT {0}COUNT(*) AS n, MAX({3}) AS most FROM {2}",
     "SELECT {0}{1}, COUNT(*) AS n FROM {2} GROUP BY {1}",
     "SELECT {0}{3}, COUNT(DISTINCT {3}) AS n FROM {2} GROUP BY {3} HAVING COUNT(*) > 1",

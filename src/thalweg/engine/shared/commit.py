@@ -46,6 +46,7 @@ def commit(
         store.drop_results(cut.number - engine.retained_ticks)
         store.forget_generations(cut.number - engine.retained_ticks)
         db.executemany("DELETE FROM landed WHERE id = ?", [(i,) for i in cut.landed])
+        _move_columns(db, store, plan)
         _move_time(db, cut)
         _move_floors(db, engine, cut, floors)
         _write_stems(db, plan)
@@ -103,6 +104,28 @@ def _kept(
         return owner in owners and segment.high >= cut.ranges[owner.split("/", 1)[0]][1]
 
     return {key: s for key, s in all_.items() if key not in merged and needed(s)}
+
+
+def _move_columns(db: sqlite3.Connection, store: Store, plan: Plan) -> None:
+    """Which columns SteMs have, and from which instant on; before time itself is moved."""
+    for stream, columns in plan.kept.items():
+        since = store.kept_columns(stream)
+        if since.keys() == columns:
+            continue
+        before = _newest_cut(store, stream)
+        db.execute("DELETE FROM kept_columns WHERE stream = ?", (stream,))
+        db.executemany(
+            "INSERT INTO kept_columns VALUES (?, ?, ?)",
+            [(stream, c, since.get(c, before)) for c in sorted(columns)],
+        )
+
+
+def _newest_cut(store: Store, stream: str) -> int:
+    """What was in earlier ticks is older than this."""
+    ((newest,),) = store.all("SELECT max(cut) FROM partitions WHERE stream = ?", stream)
+    if newest is None or newest <= BEGINNING:
+        return BEGINNING
+    return min(int(newest) + 1, FOREVER)
 
 
 def _move_time(db: sqlite3.Connection, cut: Cut) -> None:

@@ -24,6 +24,8 @@ import polars as pl
 from thalweg.engine.shared import commit
 from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared.archive import Archive
+from thalweg.engine.shared.columns import needed_columns
+from thalweg.engine.shared.compile import compile_query
 from thalweg.engine.shared.cut import Cut, make_cut, watermark
 from thalweg.engine.shared.executors import Executor, InProcess
 from thalweg.engine.shared.families import (
@@ -194,11 +196,19 @@ class SharedEngine:
         if query.from_now and started is not None:
             horizons = dict.fromkeys(streams, started)
         else:
-            horizons = {s: self.store.complete_from(s) for s in streams}
+            horizons = self._complete_from(query)
         epoch = self.store.tick()[0] + 1
         return Registered(
             query.name, columns, streams, epoch, started, _pairs(horizons), normal, plan
         )
+
+    def _complete_from(self, query: QueryDef) -> dict[str, int]:
+        """Where a new query's inputs begin: with what is stored in all columns that it needs."""
+        streams = base_streams(query.plan)
+        needed: Mapping[str, Iterable[int]] = {s.name: range(len(s.fields)) for s in streams}
+        if not all(map(self.store.is_whole, streams)):
+            needed = needed_columns([compile_query(query.plan)])
+        return {s: self.store.complete_from(s, columns) for s, columns in needed.items()}
 
     def state(self) -> tuple[dict[str, Any], ...]:
         """What is registered, to be restored if a change has to be taken back."""

@@ -266,10 +266,11 @@ def _ordered(family: Family, rows: _Rows, events: _Events) -> pl.DataFrame:
 
 def _canonical_order(family: Family, rows: _Rows, events: _Events) -> np.ndarray:
     """By member, instant, op and row."""
-    ahead = np.diff(events.row)
-    if family.kind is StreamKind.ISTREAM and (ahead >= 0).all() and _rises(events.instant):
-        # Found row by row, and rows are in order already: only members have to be told apart.
-        return _stable_order(events.member)
+    if family.kind is StreamKind.ISTREAM and _rises(events.row):
+        begins = rows.frame[T].to_numpy()
+        if (begins[events.row] == events.instant).all():
+            # Found row by row, and rows are in order already: only members are to be told apart.
+            return _stable_order(events.member)
     columns = names(len(family.outputs))
     sorted_ = rows.projected.with_row_index("_row").sort(*columns, nulls_last=False)["_row"]
     rank = np.empty(len(sorted_), dtype=np.int64)
@@ -285,8 +286,8 @@ def _canonical_order(family: Family, rows: _Rows, events: _Events) -> np.ndarray
     return keys.select(pl.arg_sort_by(*keys.columns)).to_series().to_numpy()
 
 
-def _rises(instants: np.ndarray) -> bool:
-    return bool((np.diff(instants) >= 0).all())
+def _rises(places: np.ndarray) -> bool:
+    return bool((np.diff(places) >= 0).all())
 
 
 def _stable_order(members: np.ndarray) -> np.ndarray:

@@ -69,6 +69,14 @@ def concat(frames: list[pl.DataFrame], otherwise: pl.DataFrame) -> pl.DataFrame:
     return filled[0] if len(filled) == 1 else pl.concat(filled)
 
 
+def aligned(frame: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
+    """The frame with just the other's columns; NULL where it has none."""
+    missing = [c for c in like.columns if c not in frame.columns]
+    if missing:
+        frame = frame.with_columns(pl.lit(None, dtype=like.schema[c]).alias(c) for c in missing)
+    return frame[like.columns]
+
+
 def with_hash(frame: pl.DataFrame, keys: list[pl.Expr]) -> pl.DataFrame:
     """The frame with `_h`, a hash of the keys that is equal wherever the keys are equal."""
     return frame.with_columns(hash_of(keys).alias(H))

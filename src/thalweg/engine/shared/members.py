@@ -14,7 +14,7 @@ from thalweg.engine.shared.frames import dtype, name
 from thalweg.engine.shared.groups import core_of, has_ends
 from thalweg.engine.shared.planning import Registered
 from thalweg.engine.shared.task import BEGINNING
-from thalweg.plan.expr import Expr, remap
+from thalweg.plan.expr import TRUE, Expr, remap
 from thalweg.sharing.core import Core
 from thalweg.sharing.index.constants import Constants, manner_of
 from thalweg.sharing.profile import Profile, profile
@@ -44,10 +44,15 @@ def families_of(rep: Representative, members: Iterable[Registered]) -> list[Fami
 def lifted_family(rep: Representative, members: list[Registered]) -> Family:
     """Members that are alike below an aggregate: one relation, whose times are the flow's own."""
     cores = [core_of(m) for m in members]
-    wanted = [Profile(c.windows, c.ranges, c.residuals, c.outputs) for c in cores]
+    wanted = [Profile(c.windows, c.ranges, c.residuals, lifted_outputs(c)) for c in cores]
     family = _family(rep, list(zip(members, wanted, strict=True)))
     never = np.full(len(members), BEGINNING, dtype=np.int64)
     return replace(family, kind=None, started=never, horizons=None)
+
+
+def lifted_outputs(core: Core) -> tuple[Expr, ...]:
+    """What operators above a core get of it; COUNT(*) wants no column, but rows need one."""
+    return core.outputs or (TRUE,)
 
 
 def lifted_key(member: Registered) -> tuple[object, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from thalweg.engine.shared.frames import TS, Types, name
 from thalweg.plan.aggregates import AggCall
-from thalweg.plan.expr import TRUE, Expr
+from thalweg.plan.expr import TRUE, Expr, columns_of
 from thalweg.plan.nodes import SetKind, StreamKind
 from thalweg.plan.windows import RowsWindow, TimeWindow
 
@@ -126,6 +126,20 @@ class Join:
         for op in self.inputs:
             starts.append(starts[-1] + len(op.types))
         return tuple(starts)
+
+    @property
+    def wanted(self) -> list[list[int]]:
+        """For each input, the columns of its own that anybody looks at."""
+        used = {c for e in (*self.conditions, *self.exprs) for c in columns_of(e)}
+        offsets = self.offsets
+        wanted = [
+            {c - offsets[i] for c in used if offsets[i] <= c < offsets[i + 1]}
+            for i in range(len(self.inputs))
+        ]
+        for key in self.keys:
+            for i, e in key.members:
+                wanted[i] |= columns_of(e)
+        return [sorted(w) or [0] for w in wanted]  # a frame without columns has no height
 
     def shared_keys(self, left: int, right: int) -> tuple[JoinKey, ...]:
         return tuple(k for k in self.keys if k.member(left) is not None and k.member(right))

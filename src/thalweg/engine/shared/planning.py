@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.columns import needed_columns
 from thalweg.engine.shared.compile import compile_query
 from thalweg.engine.shared.kernels.join import indexes
 from thalweg.engine.shared.task import BEGINNING, Flow, Plan
@@ -72,6 +73,7 @@ def make_plan(
         made,
         {s: _stems(s, made, present.get(s, ())) for s in used},
         {s: tuple(f.type for f in streams[s].fields) for s in used},
+        needed_columns(o for f in made for _, o in f.outputs),
         frozenset(s for s in used if streams[s].is_relation),
     )
 

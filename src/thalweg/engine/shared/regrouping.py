@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.columns import needed_columns
 from thalweg.engine.shared.groups import Generation, compile_group, core_of, knows_enough
 from thalweg.engine.shared.lifting import lifted
 from thalweg.engine.shared.members import lifted_family, lifted_key, window_classes
@@ -41,6 +42,10 @@ def is_sharable(query: Registered) -> bool:
 
 def is_liftable(query: Registered) -> bool:
     return query.normal is not None and bool(query.normal.above)
+
+
+def is_finite(query: Registered) -> bool:
+    return all(w.length is not None for w in core_of(query).windows)
 
 
 class Regrouping:
@@ -118,8 +123,10 @@ class Regrouping:
             return
         stay = {m.name for m in left}
         others = [m for of in living.values() for m in of if m.name not in stay]
-        horizons = self._complete(left[0].streams)
+        horizons = self._complete([*left, *others])
         together = [m for m in (*left, *others) if knows_enough(horizons, m, now)]
+        if any(is_finite(m) for m in (*left, *others) if m not in together):
+            self.settled = False  # what only some have seen will expire
         if (
             len(together) > 1
             and any(m.name in stay for m in together)
@@ -167,14 +174,14 @@ class Regrouping:
             epoch, started, horizons = beside.epoch, beside.started, beside.horizons
         else:
             epoch, started = self._tick + 1, None
-            horizons = tuple(self._complete(streams).items())
+            horizons = tuple(self._complete(members).items())
         name = f"{GROUP}{engine.store.next_number('generations')}"
         made: ph.Ending = compile_group(rep, (core_of(m) for m in members))
         family = None
         if is_lifted:
             normal, family = members[0].normal, lifted_family(rep, members)
             assert normal is not None
-            made = lifted(made, name, normal.core.outputs, normal.above, normal.kind)
+            made = lifted(made, name, family.outputs, normal.above, normal.kind)
         run = Registered(name, (), streams, epoch, started, horizons, made=made)
         generation = Generation(rep, run, family)
         engine.store.write_generation(generation.name, pickle.dumps(generation))
@@ -182,9 +189,11 @@ class Regrouping:
         engine.forget_plan()
         return generation
 
-    def _complete(self, streams: Iterable[str]) -> dict[str, int]:
-        """From where the SteMs are complete."""
-        found = ((s, self.engine.store.complete_from(s)) for s in streams)
+    def _complete(self, members: list[Registered]) -> dict[str, int]:
+        """From where the SteMs are complete in all that these need together."""
+        cores = [core_of(m) for m in members]
+        needed = needed_columns([compile_group(representative(cores), cores)])
+        found = ((s, self.engine.store.complete_from(s, of)) for s, of in sorted(needed.items()))
         return {s: h for s, h in found if h > BEGINNING}
 
     def _move(self, members: Iterable[Registered], home: Generation) -> None:

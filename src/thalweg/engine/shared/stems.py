@@ -11,7 +11,7 @@ import polars as pl
 
 from thalweg.engine.shared import tables
 from thalweg.engine.shared.expressions import to_polars
-from thalweg.engine.shared.frames import POS, TS, H, hash_of
+from thalweg.engine.shared.frames import POS, TS, H, aligned, hash_of
 from thalweg.engine.shared.segments import Mapped
 from thalweg.engine.shared.task import BEGINNING, Task, stem_table
 from thalweg.plan.expr import Expr
@@ -58,8 +58,11 @@ def reindexed(task: Task, stream: str, keys: tuple[Expr, ...]) -> list[Mapped]:
     """The stored tuples under a key by which they are not stored yet."""
 
     def make() -> list[Mapped]:
-        stored = task.stored(task.spec.backfill[stream][0])
-        return [Mapped(_hashed(m.frame.drop(H), keys).sort(H)) for m in stored]
+        # A tuple that was stored without the key gets NULL for it: it lies behind the horizon of
+        # whoever joins by this key, but others still need it.
+        like = task.landed(stream)
+        stored = [aligned(m.frame, like) for m in task.stored(task.spec.backfill[stream][0])]
+        return [Mapped(_hashed(f, keys).sort(H)) for f in stored]
 
     return task.once(("reindexed", stream, keys), make)
 

@@ -16,8 +16,10 @@ from typing import Any
 
 import msgspec
 
+from thalweg.engine.shared.frames import FOREVER
 from thalweg.engine.shared.segments import HASHING, Segment
 from thalweg.engine.shared.task import BEGINNING
+from thalweg.plan.catalog import StreamDef
 
 FORMAT = "1"
 
@@ -43,6 +45,9 @@ CREATE TABLE IF NOT EXISTS landed (
     partition INTEGER NOT NULL, newest INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS floors (
     stream TEXT PRIMARY KEY, complete_from INTEGER NOT NULL, late_below INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS kept_columns (
+    stream TEXT NOT NULL, place INTEGER NOT NULL, since INTEGER NOT NULL,
+    PRIMARY KEY (stream, place));
 CREATE TABLE IF NOT EXISTS stems (
     stream TEXT NOT NULL, place INTEGER NOT NULL, keys BLOB NOT NULL, PRIMARY KEY (stream, place));
 CREATE TABLE IF NOT EXISTS segments (
@@ -142,10 +147,31 @@ class Store:
             db.execute("DELETE FROM homes WHERE query = ?", (name,))
             db.execute("DELETE FROM results WHERE query = ?", (name,))
 
-    def complete_from(self, stream: str) -> int:
-        """The instant from which all the stream's tuples are at hand."""
+    def complete_from(self, stream: str, columns: Iterable[int]) -> int:
+        """The instant from which all the stream's tuples are at hand, in all these columns."""
         rows = self.all("SELECT complete_from FROM floors WHERE stream = ?", stream)
-        return int(rows[0][0]) if rows else BEGINNING
+        floor = int(rows[0][0]) if rows else BEGINNING
+        since = self.kept_columns(stream)
+        unkept = self.unseen_from(stream)
+        return max([floor, *(since.get(c, unkept) for c in columns)])
+
+    def kept_columns(self, stream: str) -> dict[int, int]:
+        """The columns that are kept, and since when."""
+        return dict(self.all("SELECT place, since FROM kept_columns WHERE stream = ?", stream))
+
+    def is_whole(self, stream: StreamDef) -> bool:
+        """Whether what is stored of a stream has all its columns."""
+        if self.unseen_from(stream.name) == BEGINNING:
+            return True
+        return len(self.kept_columns(stream.name)) == len(stream.fields)
+
+    def unseen_from(self, stream: str) -> int:
+        """From here on no tuple has been in a tick yet, nor is it in one that was interrupted."""
+        field = "cut" if self.tick()[1] is None else "newest"
+        ((newest,),) = self.all(f"SELECT max({field}) FROM partitions WHERE stream = ?", stream)
+        if newest is None or newest <= BEGINNING:
+            return BEGINNING
+        return min(int(newest) + 1, FOREVER)
 
     # --- groups
 

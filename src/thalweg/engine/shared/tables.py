@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import polars as pl
 
-from thalweg.engine.shared.frames import FOREVER, E, H, T, W, concat
+from thalweg.engine.shared.frames import FOREVER, E, H, T, W, aligned, concat
 from thalweg.engine.shared.segments import Mapped, Segment
 from thalweg.engine.shared.task import BEGINNING, Task
 
@@ -76,7 +76,7 @@ def append(
     old = _to_merge(task, table, frame.height)
     if old:
         task.forget(old)
-        merged = pl.concat([*(task.read(s).frame.select(frame.columns) for s in old), frame])
+        merged = pl.concat([*(aligned(task.read(s).frame, frame) for s in old), frame])
         frame = merge(merged)
     if not frame.height:
         return

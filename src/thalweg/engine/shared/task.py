@@ -93,6 +93,7 @@ class Plan:
     flows: tuple[Flow, ...]
     stems: dict[str, tuple[tuple[Expr, ...], ...]]
     types: dict[str, tuple]
+    kept: dict[str, frozenset[int]]  # of each stream's columns, those that somebody looks at
     signed: frozenset[str] = frozenset()
     names: dict[int, str] = field(default_factory=dict, compare=False)
     levels: dict[int, int] = field(default_factory=dict, compare=False)
@@ -208,13 +209,20 @@ class Task:
 
     def _read_landed(self, stream: str) -> pl.DataFrame:
         files = [self.folder / f for f in self.spec.landed.get(stream, ())]
-        schema = {**data_schema(self.plan.types[stream]), TS: pl.Int64, POS: pl.Int64}
+        schema = self.stream_schema(stream)
         if stream in self.plan.signed:
             schema["_w"] = pl.Int64
         frames = [read_frame(f).select(list(schema)) for f in files]
         frame = concat(frames, pl.DataFrame(schema=schema))
         self.report.rows_in += frame.height
         return frame
+
+    def stream_schema(self, stream: str) -> dict[str, Any]:
+        """A stream's tuples as tasks see them."""
+        data = data_schema(self.plan.types[stream])
+        kept = self.plan.kept[stream]
+        own = {c: t for i, (c, t) in enumerate(data.items()) if i in kept}
+        return {**own, TS: pl.Int64, POS: pl.Int64}
 
     def once(self, key: Any, make: Any) -> Any:
         """Computed at most once in this task."""

@@ -13,7 +13,7 @@ def purge_stream(engine: SharedEngine, name: str) -> None:
     stored = [key for key, s in engine._segments.items() if s.table.startswith(stems)]
     sources = f"source/{name}/"
     with store.transaction() as db:
-        for table in ("partitions", "batches", "landed", "floors", "stems"):
+        for table in ("partitions", "batches", "landed", "floors", "stems", "kept_columns"):
             db.execute(f"DELETE FROM {table} WHERE stream = ?", (name,))
         store.change_segments("segments", [], stored)
         db.execute("DELETE FROM progress WHERE substr(name, 1, ?) = ?", (len(sources), sources))

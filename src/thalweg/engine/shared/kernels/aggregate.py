@@ -141,6 +141,8 @@ class _Grouping:
                 if (self.keys)
                 else stored.join(lanes, on=H, how="left")
             )
+        if self._lasts:
+            stored = self._with_born(stored, grouped[H])
         return along_time(grouped, stored, self.keys)
 
     def _table(self, part: str) -> str:
@@ -195,47 +197,54 @@ class _Grouping:
     def _results(self, steps: pl.DataFrame) -> pl.DataFrame:
         """Output columns after each step, and whether the group has a row there."""
         width = len(self.keys)
-        there = pl.Series("_there", steps[ROWS] > 0)
-        if not self.keys:
-            there = self._since_born(there)
-        elif self.op.lasting:
-            there = self._since_each_was_born(steps.with_columns(there))
+        there = self._since_born(steps) if self._lasts else pl.Series("_there", steps[ROWS] > 0)
         columns = [
             self._result(steps, a).alias(name(width + k)) for k, a in enumerate(self.op.aggregates)
         ]
         return steps.select(*self.keys, H, T).with_columns(there, *columns)
 
-    def _since_born(self, filled: pl.Series) -> pl.Series:
-        """Without keys there is a row from the first instant on at which the input has one."""
-        table = self._table("born")
-        if self.task.stored(table):
-            return pl.Series("_there", [True] * len(filled), dtype=pl.Boolean)
-        if filled.any():
-            mark = pl.DataFrame({W: [1], H: [0]}, schema={W: pl.Int64, H: pl.UInt64})
-            tables.append(self.task, table, mark, tables.merge_by([H], [W]))
-        return filled.cum_max()
+    # --- rows that last: without keys there is a row from the first instant on at which the input
+    # has one; many queries that run as one have such a row each
 
-    def _since_each_was_born(self, steps: pl.DataFrame) -> pl.Series:
-        """The same for every key."""
-        table = self._table("born")
-        born = tables.find(self.task.stored(table), np.unique(steps[H].to_numpy()))
-        there = pl.col("_there").cum_max().over(self.keys)
+    @property
+    def _lasts(self) -> bool:
+        return self.op.lasting or not self.keys
+
+    def _born(self, hashes: pl.Series) -> pl.DataFrame | None:
+        """The groups among these that have had a row before."""
+        found = tables.find(self.task.stored(self._table("born")), np.unique(hashes.to_numpy()))
+        return None if found is None else found.select(*self.keys, H).unique(maintain_order=True)
+
+    def _with_born(self, stored: pl.DataFrame | None, hashes: pl.Series) -> pl.DataFrame | None:
+        """Sums that are nothing are not stored; where a row lasts, they count as nothing."""
+        born = self._born(hashes)
+        if born is None or stored is None:
+            return born if stored is None else stored
+        by = [*self.keys, H]
+        return pl.concat(
+            [stored, born.join(stored, on=by, how="anti", nulls_equal=True)], how="diagonal"
+        )
+
+    def _since_born(self, steps: pl.DataFrame) -> pl.Series:
+        """Whether each group has a row after each step, which once there stays."""
+        by = [*self.keys, H]
+        born = self._born(steps[H])
+        known = steps.select(*by).with_columns(pl.lit(False).alias("_born"))
         if born is not None:
-            marked = born.select(self.keys).unique().with_columns(pl.lit(True).alias("_born"))
-            steps = steps.join(
-                marked, on=self.keys, how="left", nulls_equal=True, maintain_order="left"
+            marked = born.with_columns(pl.lit(True).alias("_born"))
+            known = steps.select(*by).join(
+                marked, on=by, how="left", nulls_equal=True, maintain_order="left"
             )
-            there |= pl.col("_born").fill_null(False)
-        steps = steps.with_columns(there.alias("_now"))
-        fresh = steps.filter(pl.col("_now") & pl.col("_there"))
-        if born is not None:
-            fresh = fresh.filter(pl.col("_born").is_null())
+        known = known.with_columns(
+            pl.col("_born").fill_null(False), (steps[ROWS] > 0).alias("_filled")
+        )
+        fresh = known.filter(pl.col("_filled") & ~pl.col("_born"))
         if fresh.height:
-            by = [*self.keys, H]
             mark = fresh.select(by).unique(maintain_order=True)
             mark = mark.with_columns(pl.lit(1, dtype=pl.Int64).alias(W))
-            tables.append(self.task, table, mark, tables.merge_by(by, [W]))
-        return steps["_now"].alias("_there")
+            tables.append(self.task, self._table("born"), mark, tables.merge_by(by, [W]))
+        there = pl.col("_born") | pl.col("_filled").cum_max().over(by)
+        return known.select(there.alias("_there")).to_series()
 
     def _result(self, steps: pl.DataFrame, call: AggCall) -> pl.Series:
         if call.arg is None:

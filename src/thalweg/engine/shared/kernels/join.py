@@ -108,7 +108,7 @@ def probing_order(op: ph.Join, start: int, fanout: Mapping[tuple[int, int], floa
 
 
 def join(task: Task, flow: Flow, op: ph.Join) -> pl.DataFrame:
-    wanted = _wanted(op)
+    wanted = op.wanted
     parts = []
     for start in range(len(op.inputs)):
         delta = task.evaluate(flow, op.inputs[start])
@@ -116,22 +116,6 @@ def join(task: Task, flow: Flow, op: ph.Join) -> pl.DataFrame:
         if delta.height:
             parts.append(_joined(task, flow, op, start, delta, wanted))
     return concat(parts, empty_relation(op.types))
-
-
-def _wanted(op: ph.Join) -> list[list[int]]:
-    """For each input, the columns of its own that anybody looks at."""
-    used: set[int] = set()
-    for e in (*op.conditions, *op.exprs):
-        used |= columns_of(e)
-    offsets = op.offsets
-    wanted = [
-        {c - offsets[i] for c in used if offsets[i] <= c < offsets[i + 1]}
-        for i in range(len(op.inputs))
-    ]
-    for key in op.keys:
-        for i, e in key.members:
-            wanted[i] |= columns_of(e)
-    return [sorted(w) or [0] for w in wanted]  # a frame without columns has no height
 
 
 @dataclass(frozen=True)

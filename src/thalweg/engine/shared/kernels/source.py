@@ -18,8 +18,8 @@ from thalweg.engine.shared.frames import (
     E,
     T,
     W,
+    aligned,
     concat,
-    data_schema,
     name,
     names,
 )
@@ -112,13 +112,11 @@ def tuples_between(task: Task, stream: str, low: int, high: int) -> pl.DataFrame
 def _read(task: Task, stream: str, low: int, high: int) -> pl.DataFrame:
     inside = pl.col(TS).is_between(low, high, closed="left")
     landed = task.landed(stream)
-    columns = landed.columns
     parts = []
     for mapped in task.stored_between(task.log_table(stream), low, high):
         segment = mapped.segment
         whole = segment is not None and low <= segment.low and segment.high < high
-        frame = mapped.frame.select(columns)
+        frame = aligned(mapped.frame, landed)
         parts.append(frame if whole else frame.filter(inside))
     parts.append(landed.filter(inside))
-    schema = {**data_schema(task.plan.types[stream]), TS: pl.Int64, POS: pl.Int64}
-    return concat(parts, landed if landed.columns else pl.DataFrame(schema=schema))
+    return concat(parts, landed)
