@@ -25,6 +25,7 @@ class Cut(msgspec.Struct, frozen=True):
     newest: list[tuple[str, int, int]]  # stream, partition, newest timestamp
     ranges: dict[str, tuple[int, int]]  # flow -> the instants [from, upto) that become final
     queries: list[str]
+    rows: dict[str, int]  # stream -> how many tuples go in
     late_below: dict[str, int]  # idle streams: time went on without them up to here
     tasks: int
 
@@ -75,6 +76,7 @@ def make_cut(
         [(s, p, latest) for (s, p), latest in newest.items()],
         ranges,
         sorted(starts),
+        _rows_by_stream(taken),
         _late_below(plan, ranges, idle),
         _tasks(plan, ranges, tasks) if rows >= rows_for_more_tasks else 1,
     )
@@ -90,6 +92,13 @@ def _taken(store: Store, limit: int | None) -> tuple[list[tuple], int]:
         taken.append(entry)
         rows += entry[4]
     return taken, rows
+
+
+def _rows_by_stream(taken: list[tuple]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for _, stream, _, _, rows in taken:
+        found[stream] = found.get(stream, 0) + rows
+    return found
 
 
 def _frontier(

@@ -55,6 +55,7 @@ from thalweg.engine.shared.task import (
     TickSpec,
     stem_table,
 )
+from thalweg.engine.shared.worth import Observed
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.plan.nodes import base_streams, check_output, resolution_us
 from thalweg.sharing.core import NotNormal
@@ -122,6 +123,7 @@ class SharedEngine:
         self._lock = threading.RLock()
         self._segments = {s.key: s for s in self.store.segments("segments")}
         self._plan: Plan | None = None
+        self.observed = Observed()
         self._settled = False  # whether grouping has nothing left to do
         self._pushed: dict[str, Pushed] | None = None
         self._runs: dict[str, Registered] | None = None
@@ -235,6 +237,11 @@ class SharedEngine:
         """The run that answers a query."""
         home = self.homes.get(query)
         return self.generations[home].run if home is not None else self.queries.get(query)
+
+    @property
+    def segments(self) -> Mapping[tuple[str, int], Segment]:
+        """What is stored, as of the last tick."""
+        return self._segments
 
     def members_of(self, generation: str) -> list[Registered]:
         return [self.queries[q] for q, home in self.homes.items() if home == generation]
@@ -357,6 +364,7 @@ class SharedEngine:
         rows_out = self._emit(cut, reports)
         marks.append(time.perf_counter())
         self._segments = commit.commit(self, plan, cut, floors, reports)
+        self.observed.saw(cut.rows, _rows_by_run(reports), _added([r.seconds for r in reports]))
         marks.append(time.perf_counter())
         return Tick(
             cut.number,
@@ -521,6 +529,15 @@ class SharedEngine:
 
 def _pairs(horizons: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple((s, h) for s, h in sorted(horizons.items()) if h > BEGINNING)
+
+
+def _rows_by_run(reports: Iterable[TaskReport]) -> dict[str, int]:
+    """Rows that runs have computed; of a group those that started."""
+    found: dict[str, int] = {}
+    for segment in (s for r in reports for s in r.results):
+        run = segment.table.removesuffix(STARTED)
+        found[run] = found.get(run, 0) + segment.rows
+    return found
 
 
 def _phases(marks: Sequence[float], busy_s: float) -> dict[str, float]:

@@ -25,13 +25,16 @@ from thalweg.engine.shared.groups import Generation, compile_group, core_of, kno
 from thalweg.engine.shared.lifting import lifted
 from thalweg.engine.shared.members import lifted_family, lifted_key, window_classes
 from thalweg.engine.shared.planning import Registered
+from thalweg.engine.shared.segments import SegmentReader
 from thalweg.engine.shared.task import BEGINNING
+from thalweg.engine.shared.worth import Part, saving_s, statistics_for
 from thalweg.sharing.core import Signature
 from thalweg.sharing.representative import representative
 
 if TYPE_CHECKING:
     from thalweg.engine.shared.engine import SharedEngine
 
+SURELY_MANY = 64
 MOST_WINDOWS = 64  # different windows in one group: each is looked at in every tick
 GROUP = "group/"
 
@@ -99,10 +102,26 @@ class Regrouping:
         for query in fresh:
             by_flow.setdefault(query.flow, []).append(query)
         for queries in by_flow.values():
-            if len(queries) > 1 and len(window_classes(queries)) <= MOST_WINDOWS:
+            parts = [Part(core_of(q), None) for q in queries]
+            is_few = len(window_classes(queries)) <= MOST_WINDOWS
+            if len(queries) > 1 and is_few and self._pays(parts):
                 self.settled = False
                 first = queries[0]
                 self._move(queries, self._generation(queries, first))
+
+    def _pays(self, parts: list[Part]) -> bool:
+        """Whether one representative for all costs less than what there is."""
+        if len(parts) > SURELY_MANY:
+            return True  # their number alone outweighs what a wider range may cost
+        engine = self.engine
+        statistics = statistics_for(
+            parts[0].core,
+            engine.observed,
+            engine.segments.values(),
+            SegmentReader(),
+            engine.folder / "segments",
+        )
+        return saving_s(parts, engine.observed, statistics) > 0
 
     # --- rules 2 and 3
 
@@ -132,8 +151,13 @@ class Regrouping:
             and any(m.name in stay for m in together)
             and len(window_classes(together)) <= MOST_WINDOWS
         ):
-            self.settled = False
-            self._generation(together, None)
+            parts = [
+                *(Part(core_of(m), m.name) for m in alone if m in together),
+                *(Part(g.representative.to_core(), g.name) for g in ready if living[g.name]),
+            ]
+            if self._pays(parts):
+                self.settled = False
+                self._generation(together, None)
 
     def _gather(
         self,

@@ -1,0 +1,111 @@
+"""Whether it pays to answer queries together: Σ C(Qᵢ) − C(Q), per tick (COSMOS 3.2).
+
+What parts that run cost is measured. What a representative would cost is estimated: its own
+overhead, and the rows that it would compute, which are more than its members' where its ranges are
+wider than theirs. Rows are estimated from the observed rates and spans of values
+(`sharing.estimate`), and scaled to what was measured. While nothing is known, it pays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from thalweg.engine.shared.frames import name
+from thalweg.engine.shared.segments import Segment, SegmentReader
+from thalweg.plan.catalog import StreamDef
+from thalweg.plan.expr import Value
+from thalweg.sharing.core import Core
+from thalweg.sharing.estimate import Statistics, rows_per_s
+from thalweg.sharing.representative import representative
+
+RUN_S = 3e-3  # what a run costs in a tick, however few its rows (measured: docs/performance.md)
+ROW_S = 1.5e-6  # what a row of a join costs: found, checked, written
+SMOOTHING = 0.3
+SAMPLED = 4  # segments of a stream that are looked at for spans
+
+
+@dataclass
+class Observed:
+    """What ticks have shown, smoothed."""
+
+    tuples: dict[str, float] = field(default_factory=dict)  # per tick, by stream
+    rows: dict[str, float] = field(default_factory=dict)  # per tick, by run
+    seconds: dict[str, float] = field(default_factory=dict)  # per tick, by run
+
+    def saw(
+        self, tuples: Mapping[str, int], rows: Mapping[str, int], seconds: Mapping[str, float]
+    ) -> None:
+        for known, new in ((self.tuples, tuples), (self.rows, rows), (self.seconds, seconds)):
+            for key, value in new.items():
+                known[key] = known.get(key, value) * (1 - SMOOTHING) + value * SMOOTHING
+
+
+@dataclass(frozen=True)
+class Part:
+    """A group, or a query that runs alone: what it computes, and the run that does."""
+
+    core: Core
+    run: str | None  # None: it has not run yet
+
+
+def saving_s(parts: Sequence[Part], observed: Observed, statistics: Statistics) -> float:
+    """Seconds of a tick that one representative for all parts saves; negative if it costs more."""
+    together = representative(p.core for p in parts).to_core()
+    estimates = [_rows(p.core, statistics) for p in parts]
+    whole = _rows(together, statistics)
+    measured = [observed.rows.get(p.run) if p.run is not None else None for p in parts]
+    known = [(m, e) for m, e in zip(measured, estimates, strict=True) if m is not None and e > 0]
+    # Estimates are good for comparing; measured rows give them their scale.
+    scale = sum(m for m, _ in known) / sum(e for _, e in known) if known else 1.0
+    alone = sum(
+        observed.seconds.get(p.run or "", RUN_S + ROW_S * e * scale)
+        for p, e in zip(parts, estimates, strict=True)
+    )
+    return alone - (RUN_S + ROW_S * whole * scale)
+
+
+def _rows(core: Core, statistics: Statistics) -> float:
+    if any(s.name not in statistics.rates for s in core.streams):
+        return 0.0
+    return rows_per_s(core, statistics)
+
+
+def statistics_for(
+    core: Core, observed: Observed, segments: Iterable[Segment], reader: SegmentReader, folder: Path
+) -> Statistics:
+    """What is known of a core's streams; a tuple is taken to join with one of each other stream."""
+    rates = {s.name: observed.tuples[s.name] for s in core.streams if s.name in observed.tuples}
+    listed = list(segments)
+    spans = {
+        (stream.name, column): span
+        for stream in dict.fromkeys(core.streams)
+        for column, span in _spans(stream, listed, reader, folder).items()
+    }
+    bare = Core(core.streams, core.windows, core.joins, (), (), ())
+    matches = {}
+    if len(core.streams) > 1 and len(rates) == len({s.name for s in core.streams}):
+        meetings = rows_per_s(bare, Statistics(rates, spans, {core.signature: 1.0}))
+        if meetings > 0:
+            matches[core.signature] = max(rates.values()) / meetings
+    return Statistics(rates, spans, matches)
+
+
+def _spans(
+    stream: StreamDef, segments: list[Segment], reader: SegmentReader, folder: Path
+) -> dict[str, tuple[Value, Value]]:
+    """The smallest and largest values among the newest tuples that are stored."""
+    own = sorted(
+        (s for s in segments if s.table.startswith(f"stem/{stream.name}/")), key=lambda s: s.high
+    )
+    frames = [reader.read(folder, s).frame for s in own[-SAMPLED:]]
+    found: dict[str, tuple[Value, Value]] = {}
+    for place, column in enumerate(stream.fields):
+        values = [f[name(place)] for f in frames if name(place) in f.columns]
+        known = pl.concat(values).drop_nulls() if values else pl.Series()
+        if len(known):
+            found[column.name] = (known.min(), known.max())  # type: ignore[assignment]
+    return found
