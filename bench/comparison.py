@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -49,6 +50,20 @@ class Comparison:
                 auctions.append_csv(batch, p.cores, self.folder / "csv")
         self.files = auctions.parquet_files(self.folder / "parquet")
 
+    def warm_up(self) -> None:
+        """A short run of each system that lives in this process, and that nobody counts."""
+        p = self.parameters
+        self.progress("warming up")
+        data = self.folder / "few" / "parquet"
+        made = auctions.batches(min(p.events, 2_000), p.seed, max(p.windows_s))
+        for number, batch in enumerate(islice(made, 2)):
+            auctions.write_parquet(batch, number, data)
+        standing, files = self.drawn(1, 1.0, p.rows), auctions.parquet_files(data)
+        shared.run(standing, files, OnSpark(self.spark.sparkContext), self.folder / "few" / "ours")
+        if "native" in p.peers:
+            with suppress(Unable):
+                native.run(standing, data, self.spark, self.folder / "few" / "native", p.limit_s)
+
     @property
     def events(self) -> int:
         return self.parameters.events * self.parameters.ticks
@@ -74,8 +89,8 @@ class Comparison:
         queries = len(standing)
         known = self.measured.setdefault(system, {})
         spent = {n: o.start_s + o.seconds for n, o in known.items()}
-        is_known = system in PEERS and bool(spent)
-        if is_known and extrapolate.linear(spent, queries) > self.parameters.limit_s:
+        coming = extrapolate.linear(spent, queries)
+        if system in PEERS and coming is not None and coming > self.parameters.limit_s:
             self._given_up.add(system)
         if system in self._given_up:
             self._extrapolate(system, queries)
@@ -132,9 +147,9 @@ class Comparison:
 
     def _extrapolate(self, system: str, queries: int) -> None:
         known = self.measured[system]
-        if not known:
-            return  # a note says why
         seconds = extrapolate.linear({n: o.seconds for n, o in known.items()}, queries)
+        if seconds is None:
+            return  # it was stopped early: a note says why
         self.rows.append(
             {
                 "system": system,

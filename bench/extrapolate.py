@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 
-def linear(seconds: Mapping[int, float], queries: int) -> float:
-    """Along the line through the two largest measured; from one alone, in proportion.
+def linear(seconds: Mapping[int, float], queries: int) -> float | None:
+    """Along the line through the two largest measured; None where there are fewer.
 
-    A line that falls (noise) is taken as level, which favours the system.
+    One run alone does not tell what a query costs from what comes only once. A line that falls
+    (noise) is taken as level, which favours the system.
     """
-    if not seconds:
-        raise ValueError("nothing was measured")
-    largest = sorted(seconds)[-2:]
-    if len(largest) == 1:
-        return seconds[largest[0]] * queries / largest[0]
-    low, high = largest
+    if len(seconds) < 2:
+        return None
+    low, high = sorted(seconds)[-2:]
     slope = max(0.0, (seconds[high] - seconds[low]) / (high - low))
     return seconds[high] + slope * (queries - high)
