@@ -42,7 +42,7 @@ class Hour:
     gossip: GossipTimes
     seed: int
     hours: float = 1.0
-    quiet_s: float = 1_000.0  # after the hour, without queries and failures
+    quiet_s: float = 2_000.0  # after the hour, without queries and failures
 
 
 @dataclass(slots=True)

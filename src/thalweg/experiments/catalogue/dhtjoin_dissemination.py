@@ -31,6 +31,7 @@ class Parameters:
     nodes: int = 1024
     seeds: int = 2
     hours: float = 1.0
+    quiet_s: float = 2_000.0  # after the hour, where coverage is measured: two ceilings of T_gossip
     stabilise_s: float = 60.0
     failures: tuple[float, ...] = (2.0, 5.0, 10.0, 20.0)  # departs in 5 minutes, figure 5.4
     fixed_periods_s: tuple[int, ...] = (300, 250, 200)
@@ -134,7 +135,7 @@ def _measure(parameters: Parameters, point: Point, seed: int) -> Seen:
             gossip=GossipTimes(fixed_us=fixed_us),
             seed=seed,
             hours=parameters.hours,
-            quiet_s=1_000.0 if point.waits_for_quiet else 0.0,
+            quiet_s=parameters.quiet_s if point.waits_for_quiet else 0.0,
         )
     )
 
