@@ -16,6 +16,7 @@ from thalweg.engine.sinks.encode import json_lines
 from thalweg.engine.site import Position, Site
 from thalweg.engine.site.reading import Page
 from thalweg.plan.catalog import QueryDef
+from thalweg.plan.shapes import shape_of
 
 KEEP_ALIVE_S = 10.0
 ROWS_PER_WRITE = 1_000
@@ -25,7 +26,7 @@ async def events(
     site: Site, bell: TickBell, query: QueryDef, after: Position
 ) -> AsyncIterator[str]:
     """All rows behind a position, then rows as they come, until the query ends."""
-    columns = tuple(f.name for f in query.plan.schema)
+    columns = shape_of(query).columns
     yield "retry: 1000\n\n"
     while True:
         tick = bell.next

@@ -10,6 +10,7 @@ from thalweg.engine.site import Position, Site, WrongUse
 from thalweg.engine.site.positions import START
 from thalweg.engine.site.status import QueryStatus
 from thalweg.plan.catalog import QueryDef
+from thalweg.plan.shapes import shape_of
 
 
 class Query:
@@ -25,7 +26,7 @@ class Query:
     @property
     def columns(self) -> dict[str, str]:
         """Name and type of each result column."""
-        return {f.name: str(f.type) for f in self._definition.plan.schema}
+        return {f.name: str(f.type) for f in shape_of(self._definition).schema}
 
     def status(self) -> QueryStatus:
         return next(s for s in self._site.queries() if s.name == self.name)

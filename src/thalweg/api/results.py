@@ -15,6 +15,7 @@ from thalweg.engine.site import Position, Site, WrongUse
 from thalweg.engine.site.positions import START
 from thalweg.engine.site.reading import Page
 from thalweg.plan.catalog import QueryDef
+from thalweg.plan.shapes import shape_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +87,7 @@ class Results:
         return +bag
 
     def _empty(self) -> pl.DataFrame:
-        schema = self._query.plan.schema
+        schema = shape_of(self._query).schema
         names = flat_names(tuple(f.name for f in schema))
         types = [pl.Int64(), pl.String(), *(dtype(f.type) for f in schema)]
         return pl.DataFrame(schema=dict(zip(names, types, strict=True)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from thalweg.plan.types import BIGINT, DATE, INTEGER, TIMESTAMP, SqlType
 
 if TYPE_CHECKING:
     from thalweg.plan.nodes import Node
+    from thalweg.plan.shapes import Shape
 
 MICROSECONDS_PER_MILLISECOND = 1000
 
@@ -70,14 +71,34 @@ class ViewDef:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class QueryDef:
-    """A standing query; `from_now` sets its horizon to the instant of its submission."""
+    """A standing query; `from_now` sets its horizon to the instant of its submission.
 
-    name: str
-    plan: Node
-    text: str = ""
-    from_now: bool = False
+    It never changes. But its plan, which takes many times the space of its text, may be given up
+    (`rest`), and then is made again for whoever asks: most of a site's queries are never looked at.
+    """
+
+    __slots__ = ("_again", "_plan", "from_now", "name", "shape", "text")
+
+    def __init__(self, name: str, plan: Node, text: str = "", from_now: bool = False) -> None:
+        self.name, self.text, self.from_now = name, text, from_now
+        self._plan: Node | None = plan
+        self._again: Callable[[QueryDef], Node] | None = None
+        self.shape: Shape | None = None  # once it rests; see `shapes.shape_of`
+
+    @property
+    def plan(self) -> Node:
+        if self._plan is not None:
+            return self._plan
+        assert self._again is not None
+        return self._again(self)
+
+    def rest(self, shape: Shape, again: Callable[[QueryDef], Node]) -> None:
+        """Give the plan up; `again` makes the same one from the text."""
+        self._plan, self.shape, self._again = None, shape, again
+
+    def __repr__(self) -> str:
+        return f"QueryDef({self.name}: {self.text})"
 
 
 Definition = StreamDef | ViewDef | QueryDef

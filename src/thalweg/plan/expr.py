@@ -133,7 +133,15 @@ def transform(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def columns_of(expr: Expr) -> frozenset[int]:
-    return frozenset(e.index for e in walk(expr) if isinstance(e, Col))
+    found: set[int] = set()
+    left = [expr]
+    while left:  # not by `walk`: this is asked of every expression of every query
+        part = left.pop()
+        if isinstance(part, Col):
+            found.add(part.index)
+        else:
+            left += children(part)
+    return frozenset(found)
 
 
 def remap(expr: Expr, mapping: Callable[[int], int]) -> Expr:
@@ -169,7 +177,8 @@ def conjuncts(predicate: Expr) -> tuple[Expr, ...]:
 
 def conjunction(parts: tuple[Expr, ...] | list[Expr]) -> Expr:
     """AND of the parts, duplicates dropped, order kept; TRUE of none."""
-    unique = tuple(dict.fromkeys(p for part in parts for p in conjuncts(part)))
+    flat = [p for part in parts for p in conjuncts(part)]
+    unique = tuple(dict.fromkeys(flat)) if len(flat) > 1 else tuple(flat)
     if not unique:
         return TRUE
     return unique[0] if len(unique) == 1 else Call("and", unique, BOOLEAN)

@@ -320,7 +320,8 @@ def transform(node: Node, change: Callable[[Node], Node]) -> Node:
 
 def base_streams(node: Node) -> tuple[StreamDef, ...]:
     """The base streams and relations below, each once, in order of first appearance."""
-    return tuple(dict.fromkeys(n.stream for n in walk(node) if isinstance(n, Scan)))
+    # By name, which is unique in a catalog and quicker to look up than all that a stream is.
+    return tuple({n.stream.name: n.stream for n in walk(node) if isinstance(n, Scan)}.values())
 
 
 def resolution_us(node: Node) -> int:

@@ -14,13 +14,21 @@ from thalweg.plan.nodes import base_streams
 
 
 def dependents(definition: Definition, catalog: Catalog) -> list[ViewDef | QueryDef]:
-    key = definition.name.lower()
-    users = [d for d in catalog.definitions.values() if not isinstance(d, StreamDef)]
     if isinstance(definition, QueryDef):
         return []
+    key = definition.name.lower()
     if isinstance(definition, StreamDef):
-        return [u for u in users if any(s.name.lower() == key for s in base_streams(u.plan))]
-    return [u for u in users if u is not definition and _reads(u.text, key)]
+        views = {
+            v.name.lower(): v
+            for v in catalog.views()
+            if any(s.name.lower() == key for s in base_streams(v.plan))
+        }
+        # Queries can be very many, and their plans would have to be made: the texts will do.
+        keys = (key, *views)
+        users = [q for q in catalog.queries() if any(_reads(q.text, k) for k in keys)]
+        return [*views.values(), *users]
+    others = [d for d in catalog.definitions.values() if not isinstance(d, StreamDef)]
+    return [u for u in others if u is not definition and _reads(u.text, key)]
 
 
 def _reads(text: str, key: str) -> bool:

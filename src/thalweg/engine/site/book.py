@@ -41,8 +41,12 @@ class Book:
 
     def script(self) -> str:
         """All statements that stand, as one text."""
-        rows = self.store.all("SELECT text FROM definitions ORDER BY place")
-        return "".join(f"{text};\n" for (text,) in rows)
+        return script_of(text for _, _, text in self.definitions())
+
+    def definitions(self) -> list[tuple[str, str, str]]:
+        """(name, kind, text) of all that stand, in the order in which they came."""
+        rows = self.store.all("SELECT name, kind, text FROM definitions ORDER BY place")
+        return [(name, kind, text) for name, kind, text in rows]
 
     def define(self, defined: Iterable[tuple[Definition, str, str | None]]) -> None:
         """Statements with their texts, and the folder where a stream's paths start."""
@@ -52,7 +56,7 @@ class Book:
             db.executemany(
                 "INSERT INTO definitions VALUES (?, ?, ?, ?)",
                 [
-                    (definition.name, kind_of(definition), _named(definition, text), place)
+                    (definition.name, kind_of(definition), text_in_book(definition, text), place)
                     for place, (definition, text, _) in enumerate(found, last + 1)
                 ],
             )
@@ -113,13 +117,17 @@ class Book:
         return [(q, n, t, f) for q, n, t, f in self.store.all(sql)]
 
 
+def script_of(texts: Iterable[str]) -> str:
+    return "".join(f"{text};\n" for text in texts)
+
+
 def kind_of(definition: Definition) -> str:
     if isinstance(definition, StreamDef):
         return "relation" if definition.is_relation else "stream"
     return "query" if isinstance(definition, QueryDef) else "view"
 
 
-def _named(definition: Definition, text: str) -> str:
+def text_in_book(definition: Definition, text: str) -> str:
     """A bare query gets its name: its number may be another's at the next start."""
     if isinstance(definition, QueryDef) and not text.lstrip().upper().startswith("CREATE"):
         return f"CREATE QUERY {definition.name} AS {text}"

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from thalweg.engine.site.positions import Position
 from thalweg.engine.site.reading import Page, Reading
 from thalweg.plan.catalog import QueryDef
+from thalweg.plan.shapes import shape_of
 
 _LOOK_S = 1.0  # however quiet it is, look so often whether the query still stands
 
 
 def columns_of(query: QueryDef) -> tuple[str, ...]:
-    return tuple(f.name for f in query.plan.schema)
+    return shape_of(query).columns
 
 
 def follow_pages(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.sinks.base import Sink
-from thalweg.engine.site.book import Book
+from thalweg.engine.site.book import Book, script_of
+from thalweg.engine.site.compiled import Compiled
 from thalweg.engine.site.dropping import purge_stream, reread_segments
 from thalweg.engine.site.feeds import Feeds
 from thalweg.engine.site.outlet import SiteOutlet
@@ -15,9 +16,13 @@ from thalweg.engine.site.scripts import Change, CompileEach, Compiler, Script, T
 from thalweg.engine.site.turns import Turns
 from thalweg.engine.sources.feed import Source
 from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef
+from thalweg.plan.nodes import Node
+from thalweg.plan.shapes import Shape, shape_of
 
 OpenSource = Callable[[StreamDef, Path], Source]
 OpenSink = Callable[[str, Path], Sink]  # by a text such as jsonl:FILE
+QUERY = "query"  # as the book calls it
+_NAME = "<catalog>"
 PUSH = "push:"  # FROM 'push:', or no FROM: tuples are pushed
 
 
@@ -42,17 +47,57 @@ class Registry:
         self._turns = turns
         self._compiler, self._open_source, self._open_sink = compiler, open_source, open_sink
         self._base_folder = base_folder
+        self._compiled = Compiled(engine.store, compiler)
+        self._shapes: dict[Shape, Shape] = {}  # each once: many queries have the same
+        self._readable: tuple[Catalog, Catalog] | None = None  # a catalog, and it without queries
 
     def restore(self) -> None:
         """The catalog as it was; queries go on where they were, sources where they stopped."""
-        script = self._compiler(self._book.script(), Catalog(), name="<catalog>")
+        catalog = self._restored()
         parked = self._book.parked()
-        self._register([d for d in script.catalog.definitions.values() if d.name not in parked])
-        self.catalog = script.catalog
+        self._register([d for d in catalog.definitions.values() if d.name not in parked])
+        self._settle(catalog, catalog.queries())
         for query, name, target, folder in self._book.working_sinks():
             if query not in parked:
                 self._outlet.attach(query, name, self._open_sink(target, Path(folder)))
-        self._begin_feeds(script.catalog.streams())
+        self._begin_feeds(catalog.streams())
+
+    def _restored(self) -> Catalog:
+        """From the texts, and plans of queries that were made of them by this very code."""
+        rows = self._book.definitions()
+        others = script_of(text for _, kind, text in rows if kind != QUERY)
+        base = self._compiler(others, Catalog(), name=_NAME).catalog
+        plans = self._compiled.plans(base)
+        fresh = [t for name, kind, t in rows if kind == QUERY and (name, t) not in plans]
+        made = self._compiler(script_of(fresh), base, name=_NAME).catalog
+        definitions: dict[str, Definition] = {}
+        for name, kind, text in rows:
+            key = name.lower()
+            if kind == QUERY and (name, text) in plans:
+                plan, from_now = plans[name, text]
+                definitions[key] = QueryDef(name, plan, text, from_now)
+            else:
+                definitions[key] = made.definitions[key]
+        catalog = Catalog(definitions)
+        queries = catalog.queries()
+        if fresh or len(plans) > 2 * len(queries):
+            self._compiled.keep_only(queries, catalog)
+        return catalog
+
+    def _settle(self, catalog: Catalog, fresh: Iterable[QueryDef]) -> None:
+        """The catalog stands; its new queries are registered, and their plans can go."""
+        self.catalog = catalog
+        again = self._plan_again  # one object for all
+        for query in fresh:
+            shape = shape_of(query)
+            query.rest(self._shapes.setdefault(shape, shape), again)
+
+    def _plan_again(self, query: QueryDef) -> Node:
+        catalog = self.catalog
+        if self._readable is None or self._readable[0] is not catalog:
+            named = {k: d for k, d in catalog.definitions.items() if not isinstance(d, QueryDef)}
+            self._readable = catalog, Catalog(named)
+        return self._compiler(query.text, self._readable[1], name=_NAME).queries[0].plan
 
     def execute(self, text: str, name: str, folder: Path | None) -> Script:
         """Compile, write down in one transaction, apply. Any failure leaves all as it was."""
@@ -93,13 +138,15 @@ class Registry:
                 for definition in dropped:
                     self._unregister(definition)
                 self._register(created)
+                made = (d for d in created if isinstance(d, QueryDef))
+                self._compiled.keep(made, catalog)
         except BaseException:
             # The transaction took back what was written; take back what was done.
             self._engine.restore(before)
             reread_segments(self._engine)
             self._begin_feeds(halted)
             raise
-        self.catalog = catalog
+        self._settle(catalog, [d for d in created if isinstance(d, QueryDef)])
         self._begin_feeds([d for d in created if isinstance(d, StreamDef)])
 
     def _write(self, script: Script, text: Text) -> None:

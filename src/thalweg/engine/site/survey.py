@@ -25,7 +25,7 @@ from thalweg.engine.site.status import (
 )
 from thalweg.engine.site.ticker import Ticked
 from thalweg.plan.catalog import QueryDef, StreamDef
-from thalweg.plan.nodes import ToStream, base_streams
+from thalweg.plan.shapes import shape_of
 from thalweg.sharing.estimate import Statistics
 
 if TYPE_CHECKING:
@@ -62,8 +62,11 @@ class Survey:
         for query, name, target, error in self.site.book.sinks():
             sinks.setdefault(query, []).append(SinkStatus(name, target, error))
         sizes = Counter(self.site.engine.homes.values())
+        texts = {name: text for name, _, text in self.site.book.definitions()}
         return [
-            self._query(q, parked.get(q.name), frontiers, sinks.get(q.name, []), sizes)
+            self._query(
+                q, parked.get(q.name), frontiers, sinks.get(q.name, []), sizes, texts[q.name]
+            )
             for q in self.site.catalog.queries()
         ]
 
@@ -83,28 +86,29 @@ class Survey:
         frontiers: dict[str, int],
         sinks: list[SinkStatus],
         sizes: Mapping[str, int],
+        text: str,
     ) -> QueryStatus:
         running = self.site.engine.queries.get(query.name)
         home = self.site.engine.homes.get(query.name)
         run = self.site.engine.run_of(query.name)
         frontier = frontiers.get(run.flow) if run is not None else None
-        streams = base_streams(query.plan)
+        shape = shape_of(query)
         return QueryStatus(
             name=query.name,
             state=_query_state(parked, frontier),
-            kind=query.plan.kind.value if isinstance(query.plan, ToStream) else "relation",
-            columns=[(f.name, str(f.type)) for f in query.plan.schema],
-            streams=[s.name for s in streams],
+            kind=shape.kind.value if shape.kind is not None else "relation",
+            columns=[(f.name, str(f.type)) for f in shape.schema],
+            streams=[s.name for s in shape.streams],
             flow=run.flow if run is not None else None,
             group=home,
             rows=self._rows(query.name, home),
             cost_s=self._cost_s(query.name, home, sizes),
             started=running.started if running is not None else None,
             horizons=dict(running.horizons) if running is not None else {},
-            frontier=_instant_text(frontier, streams[0]),
+            frontier=_instant_text(frontier, shape.streams[0]),
             error=f"tick {parked.tick}: {parked.error}" if parked is not None else None,
             sinks=sinks,
-            text=self.site.book.text_of(query.name),
+            text=text,
         )
 
     def _rows(self, query: str, home: str | None) -> int | None:
