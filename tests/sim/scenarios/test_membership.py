@@ -9,7 +9,7 @@ from thalweg.overlay.protocol import SetTimer
 from thalweg.overlay.stack import Stack
 from thalweg.overlay.view import LEFT, Word
 from thalweg.sim.kernel import SECOND_US
-from thalweg.sim.scenarios.membership import MembershipScenario, members_at
+from thalweg.sim.scenarios.membership import MembershipScenario, members_at, stays_connected
 from thalweg.sim.weather import Weather
 from thalweg.sim.world import World
 
@@ -100,3 +100,19 @@ def test_halves_find_each_other_where_nobody_knows_all():
     world.run_for(60 * SECOND_US)
     assert _connected(world, "n0") == set(names)
     assert all(len(members_at(h).view.words) <= 8 for h in world.up())
+
+
+def test_the_last_acquaintance_of_a_newcomer_is_not_spared():
+    world = World(lambda address: Stack([Membership()]), seed=1)
+    for address in ("n1", "n2", "n3"):
+        world.start(address)
+        world.call(address, "membership", Join(("n1", "n2", "n3")))
+    world.run_for(5 * SECOND_US)
+    assert all(stays_connected(world, host) for host in world.up())
+    world.start("j1")
+    world.call("j1", "membership", Join(("n2",)))
+    assert [h.address for h in world.up() if not stays_connected(world, h)] == ["n2"]
+    world.crash("j1")
+    assert [h.address for h in world.up() if not stays_connected(world, h)] == ["n2"]
+    world.leave("j1")
+    assert all(stays_connected(world, host) for host in world.up())

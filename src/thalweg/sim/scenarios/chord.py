@@ -18,6 +18,7 @@ from thalweg.sim.host import Host
 from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.options import FAULTS, Options
 from thalweg.sim.scenario import Scenario, contact
+from thalweg.sim.scenarios.membership import stays_connected
 from thalweg.sim.world import World
 
 # Under these a live node can be taken for dead by many at once, and rings may part.
@@ -82,7 +83,8 @@ class ChordScenario(Scenario):
         if len(rest) < SETTINGS.successors + 1:
             return False
         there = {h.address for h in rest}
-        return all(there.intersection(chord_at(h).table.successors) for h in rest)
+        followed = all(there.intersection(chord_at(h).table.successors) for h in rest)
+        return followed and stays_connected(world, host)
 
     def broken(self, world: World) -> str | None:
         for host in members(world):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from thalweg.overlay.generator import Generator
 from thalweg.overlay.membership import Down, Join, Membership
 from thalweg.overlay.protocol import Address
@@ -39,6 +41,9 @@ class MembershipScenario(Scenario):
         if isinstance(value, Down) and HARMLESS.issuperset(self.options.present):
             self.wrongly_down.append((host.address, value.address))
 
+    def can_spare(self, world: World, host: Host) -> bool:
+        return super().can_spare(world, host) and stays_connected(world, host)
+
     def broken(self, world: World) -> str | None:
         for observer, accused in self.wrongly_down:
             if not world.hosts[accused].gone:
@@ -73,3 +78,31 @@ def members_at(host: Host) -> Membership:
     found = host.stack["membership"]
     assert isinstance(found, Membership)
     return found
+
+
+def remembered_by(host: Host) -> set[Address]:
+    """Whom it would ask: by its view, or, while it is down, by its disk."""
+    if host.is_up:
+        return set(members_at(host).view.remembered())
+    members = host.disk.get("membership", {}).get("members")
+    return set() if members is None else set(msgspec.msgpack.decode(members, type=list[Address]))
+
+
+def stays_connected(world: World, without: Host) -> bool:
+    """Whether all still find each other without this host, through what they remember.
+
+    A node that nobody has heard of yet, and whose every contact stops for good, is beyond any
+    protocol's help. Those that are down count too: they may come back.
+    """
+    rest = {h.address: remembered_by(h) for h in world.hosts.values() if h is not without}
+    running = {h.address for h in world.up() if h is not without}
+    found: set[Address] = set()
+    todo = sorted(running)[:1]
+    while todo:
+        here = todo.pop()
+        found.add(here)
+        todo += [a for a in running - found if a in rest[here] or here in rest[a]]
+    asleep = [a for a in rest if a not in running and rest[a] and not world.hosts[a].gone]
+    return found == running and all(
+        rest[a] & running or any(a in rest[b] for b in running) for a in asleep
+    )
