@@ -84,7 +84,7 @@ def _beside(parameters: Parameters, grid: Grid, network: str) -> Beside:
         ""
         if change < -0.01
         else "a batch is not one large programme here: its queries are planned one after another, "
-        "whichever needs least first, so that knowing more of them can only help",
+        "whichever needs least first, so that they do not get harder",
     )
 
 
