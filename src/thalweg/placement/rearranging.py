@@ -40,13 +40,12 @@ def rearrange(
     for places in others[: work_limit // WORK_PER_SWAP]:
         if _swap(placing, query, plans, places):
             return SWAP, None
-    # Where only CPU is short, the solver packs bins: seconds for a proof, and no query won.
-    # And it knows no latency.
+    # Bins of CPU are not for the solver (see there), and it knows no latency.
     if refused.resource == "cpu" or placing.bound_ms(query) < float("inf"):
         return refused, None
     limits = Limits(nodes=work_limit)
     answer = make_room(ledger, query, plans, near[0], others, placing.weights, limits)
-    return (refused if answer.values is None else SOLVER), answer
+    return (refused if answer is None or answer.values is None else SOLVER), answer
 
 
 def _swap(placing: Placing, query: int, plans: AbstractPlans, places: tuple[Place, ...]) -> bool:

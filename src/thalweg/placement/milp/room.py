@@ -22,6 +22,7 @@ from thalweg.placement.milp.instance import Demand, Instance
 from thalweg.placement.milp.linear import Model
 from thalweg.placement.milp.model import build, chosen
 from thalweg.placement.milp.symmetry import order_alike
+from thalweg.placement.refusing import least_cpu
 from thalweg.placement.rows import Piece, Place, Run
 
 
@@ -30,9 +31,11 @@ class Limits:
     results: int = 3  # that may move
     hosts: int = 6
     senders: int = 3  # outside hosts that may send a stream in
+    variables: int = 700
     nodes: int = 300
     gap: float = 0.1
-    seconds: float = 20.0  # the safety net
+    seconds: float = 10.0  # the safety net
+    spare_cpu: float = 2.0  # times what is needed: with less, the solver would pack bins
 
 
 def make_room(
@@ -43,24 +46,48 @@ def make_room(
     in_the_way: list[tuple[Place, ...]],
     weights: Weights,
     limits: Limits,
-) -> Answer:
-    """Serve the query if the solver finds how; the answer has values if it does."""
-    places = dict.fromkeys(p for results in in_the_way for p in results)
-    taken = take_out(ledger, tuple(places)[: limits.results])
-    hosts = _hosts(ledger, near, taken, limits)
-    proxy = int(ledger.problem.queries.proxy[query])
-    demands = [Demand(plans.wanted, tuple(hosts) if proxy == NONE else (proxy,))]
-    demands += [Demand(stream, tuple(hosts)) for (_, stream), _ in taken.results]
-    instance = _instance(ledger, tuple(demands), hosts, limits)
-    model = build(instance, weights)
-    order_alike(instance, model)
-    answer = solve(model, nodes=limits.nodes, gap=limits.gap, seconds=limits.seconds)
-    if answer.values is None:
+) -> Answer | None:
+    """Serve the query if the solver finds how; the answer has values if it does.
+
+    None if the solver was not asked: the smallest neighbourhood is too large, or CPU is scarce too.
+    It would then have to prove that ends of CPU can't be packed, which took it seconds in a single
+    node, where no limit on nodes holds, and never found room.
+    """
+    places = tuple(dict.fromkeys(p for results in in_the_way for p in results))
+    for count in range(min(limits.results, len(places)), 0, -1):
+        taken = take_out(ledger, places[:count])
+        hosts = _hosts(ledger, near, taken, limits)
+        instance = _instance(ledger, _demands(ledger, query, plans, taken, hosts), hosts, limits)
+        model = build(instance, weights)
+        if len(model.costs) <= limits.variables and _cpu_to_spare(ledger, instance, limits):
+            order_alike(instance, model)
+            answer = solve(model, nodes=limits.nodes, gap=limits.gap, seconds=limits.seconds)
+            if answer.values is None:
+                put_back(ledger, taken)
+            else:
+                waiting = [(query,), *(queries for _, queries in taken.results)]
+                _put(ledger, model, answer.values, waiting)
+            return answer
         put_back(ledger, taken)
-    else:
-        waiting = [(query,), *(queries for _, queries in taken.results)]
-        _put(ledger, model, answer.values, waiting)
-    return answer
+    return None
+
+
+def _demands(
+    ledger: Ledger, query: int, plans: AbstractPlans, taken: TakenOut, hosts: list[int]
+) -> tuple[Demand, ...]:
+    proxy = int(ledger.problem.queries.proxy[query])
+    new = Demand(plans.wanted, tuple(hosts) if proxy == NONE else (proxy,))
+    return (new, *(Demand(stream, tuple(hosts)) for (_, stream), _ in taken.results))
+
+
+def _cpu_to_spare(ledger: Ledger, instance: Instance, limits: Limits) -> bool:
+    """Ends of CPU that are too small for the largest operator do not count."""
+    streams = (demand.stream for demand in instance.demands)
+    need = sum(least_cpu(ledger, abstract_plans(ledger.problem, s)) for s in streams)
+    gamma = ledger.problem.operators.cpu[list(instance.operators)]
+    left = ledger.cpu_left[list(instance.hosts)]
+    usable = left[left >= gamma.max(initial=0.0)].sum()
+    return bool(limits.spare_cpu * need <= usable)
 
 
 def _hosts(ledger: Ledger, near: Piece, taken: TakenOut, limits: Limits) -> list[int]:
