@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 from bench import auctions, extrapolate
@@ -110,7 +111,14 @@ class Comparison:
 
     def outcome(self, system: str, standing: list[Standing]) -> Outcome:
         self._runs += 1
-        folder, p = self.folder / f"run-{self._runs}", self.parameters
+        folder = self.folder / f"run-{self._runs}"
+        try:
+            return self._run(system, standing, folder)
+        finally:
+            rmtree(folder, ignore_errors=True)  # many runs would fill the disk
+
+    def _run(self, system: str, standing: list[Standing], folder: Path) -> Outcome:
+        p = self.parameters
         match system:
             case "native":
                 data = self.folder / "parquet"
