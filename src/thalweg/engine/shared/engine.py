@@ -58,7 +58,8 @@ from thalweg.engine.shared.task import (
 from thalweg.engine.shared.worth import Observed
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.plan.nodes import base_streams, check_output, resolution_us
-from thalweg.sharing.core import NotNormal
+from thalweg.sharing.core import NormalQuery
+from thalweg.sharing.interning import Pool
 from thalweg.sharing.normal import normalise
 
 ROWS_FOR_MORE_TASKS = 50_000  # below this, one task is quicker than several and a shuffle
@@ -117,6 +118,7 @@ class SharedEngine:
         self.homes: dict[str, str] = {}  # of the queries that a group answers
         self.archive = Archive(self.store, self.folder, self.queries.get)
         self.sharing = sharing
+        self._pool = Pool()
         self.retained_ticks = retained_ticks
         self._durable = durable
         self._rows_for_more_tasks = rows_for_more_tasks
@@ -181,18 +183,16 @@ class SharedEngine:
         resolution_us(query.plan)
         for stream in base_streams(query.plan):
             self.streams.setdefault(stream.name, stream)
-        columns = tuple(f.name for f in query.plan.schema)
-        streams = tuple(sorted(s.name for s in base_streams(query.plan)))
-        normal = normalise(query.plan) if self.sharing else None
-        if isinstance(normal, NotNormal):
-            normal = None
+        columns = self._pool.one(tuple(f.name for f in query.plan.schema))
+        streams = self._pool.one(tuple(sorted(s.name for s in base_streams(query.plan))))
+        found = normalise(query.plan) if self.sharing else None
+        normal = self._pool.normal(found) if isinstance(found, NormalQuery) else None
         plan = query.plan if home is None else None
         known = self.store.query(query.name)
         if known is not None:
             epoch, started, horizons = known
-            return Registered(
-                query.name, columns, streams, epoch, started, _pairs(horizons), normal, plan
-            )
+            pairs = self._pool.one(_pairs(horizons))
+            return Registered(query.name, columns, streams, epoch, started, pairs, normal, plan)
         now = min(self.watermark(s) for s in streams)
         started = now if BEGINNING < now < FOREVER else None
         if query.from_now and started is not None:
@@ -200,9 +200,8 @@ class SharedEngine:
         else:
             horizons = self._complete_from(query)
         epoch = self.store.tick()[0] + 1
-        return Registered(
-            query.name, columns, streams, epoch, started, _pairs(horizons), normal, plan
-        )
+        pairs = self._pool.one(_pairs(horizons))
+        return Registered(query.name, columns, streams, epoch, started, pairs, normal, plan)
 
     def _complete_from(self, query: QueryDef) -> dict[str, int]:
         """Where a new query's inputs begin: with what is stored in all columns that it needs."""
