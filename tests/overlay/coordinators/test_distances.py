@@ -29,3 +29,11 @@ def test_the_far_are_forgotten():
     distances.observe("a", 4)
     distances.forget_all_but(["b"])
     assert distances.to("a") == -1
+
+
+def test_a_crowd_is_asked_bit_by_bit():
+    distances = Distances()
+    crowd = [f"n{i}" for i in range(40)]
+    asked = [distances.to_ask(now, crowd, old_us=100, soon_us=10) for now in range(3)]
+    assert [len(a) for a in asked] == [16, 16, 8]
+    assert [a for some in asked for a in some] == crowd

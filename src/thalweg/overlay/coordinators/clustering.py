@@ -14,6 +14,8 @@ from thalweg.overlay.protocol import Address
 
 Distance = Callable[[Address, Address], int]
 
+_MOST_POLES = 16
+
 
 class Half(NamedTuple):
     centre: Address
@@ -34,14 +36,16 @@ def split(members: Sequence[Address], least: int, distance: Distance) -> tuple[H
 
     Every pair of members is tried as the poles; between two poles the members are ordered by how
     much nearer they are to the one than to the other, and cut where the larger radius is least.
-    That is O(m³ log m) for the dozen or so members of a cluster.
+    That is O(m³ log m) for the dozen or so members of a cluster. A crowd that has joined at once
+    is cut between poles from an even sample of it, in O(m log m).
     """
     if len(members) < 2 * least:
         raise ValueError(f"{len(members)} members can't be cut in two parts of {least} or more")
     ordered = sorted(members)
+    poles = ordered[:: -(-len(ordered) // _MOST_POLES)]
     best: tuple[int, int, Address, Address, int] | None = None
-    for i, a in enumerate(ordered):
-        for b in ordered[i + 1 :]:
+    for i, a in enumerate(poles):
+        for b in poles[i + 1 :]:
             line = _line(ordered, a, b, distance)
             radii_a = _radii(line, a, distance)
             radii_b = _radii(line[::-1], b, distance)[::-1]

@@ -11,6 +11,7 @@ from thalweg.overlay.coordinators.messages import UNKNOWN
 from thalweg.overlay.protocol import Address
 
 _SAMPLES = 3
+_AT_ONCE = 16  # pings: a crowd that joins at once is measured bit by bit
 
 
 class Distances:
@@ -37,9 +38,11 @@ class Distances:
     def to_ask(
         self, now_us: int, others: Iterable[Address], old_us: int, soon_us: int
     ) -> list[Address]:
-        """Who is due for a ping: the unknown soon again, the known when they are old."""
-        due = []
+        """Who is due for a ping: the unknown soon again, the known when they are old; a few."""
+        due: list[Address] = []
         for other in others:
+            if len(due) == _AT_ONCE:
+                break
             asked_us = self._asked_us.get(other)
             wait_us = old_us if len(self._samples.get(other, ())) == _SAMPLES else soon_us
             if asked_us is None or now_us - asked_us >= wait_us:
