@@ -1,10 +1,11 @@
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.engine.site.conftest import OpenSite, rows, said
 
-from thalweg.cql import compile_script
+from thalweg.cql import CqlError, compile_script
 from thalweg.engine.shared.store import Store
 from thalweg.engine.site import Site, compiled
 from thalweg.engine.site.compiled import Compiled
@@ -128,11 +129,19 @@ def test_what_was_dropped_and_made_again_is_what_it_is_now(
     assert all("QUERY" not in text for text in compiler.texts)
 
 
+def test_the_collector_is_on_again_whatever_happens(site: Site) -> None:
+    site.execute(BASE)
+    assert gc.isenabled()
+    with pytest.raises(CqlError):
+        site.execute("SELECT nothing FROM S")
+    assert gc.isenabled()
+
+
 def test_queries_that_rest_hold_their_streams_and_answer_as_before(site: Site) -> None:
     site.execute(BASE + QUERIES)
-    with pytest.raises(Exception, match=r'"S" is still used by view V, query x, query y'):
+    with pytest.raises(CqlError, match=r'"S" is still used by view V, query x, query y'):
         site.drop_stream("S")
-    with pytest.raises(Exception, match=r'"V" is still used by query y'):
+    with pytest.raises(CqlError, match=r'"V" is still used by query y'):
         site.execute("DROP VIEW V")
     x, y = site.queries()
     assert (x.columns, x.streams, x.kind) == ([("a", "INTEGER")], ["S"], "relation")

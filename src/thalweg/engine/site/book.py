@@ -1,7 +1,7 @@
 """What a site adds to the data directory's book: statements, parked queries, sinks.
 
-Statements are kept as text, in order, and compiled again at the next start: plans are never
-stored, so a new version may plan an old query better.
+Statements are kept as text, in order. The texts count: a new version may plan an old query better
+(`compiled` keeps what the present one has made of them).
 """
 
 from __future__ import annotations
