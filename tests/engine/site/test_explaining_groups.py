@@ -85,9 +85,9 @@ def test_what_a_query_cost_by_itself_measures_what_its_group_saves(shared: Site)
 def test_a_query_by_itself_has_a_reason(shared: Site) -> None:
     assert shared.explain("total", "shared").text == (
         "total runs by itself: "
-        "DISTINCT, GROUP BY and what else stands above its rows is computed with them"
+        "no query with the same DISTINCT, GROUP BY or HAVING began together with it"
     )
-    assert "the only one of its kind" in shared.explain("pair", "shared").text
+    assert "no other is like it so far" in shared.explain("pair", "shared").text
     shared.execute("CREATE QUERY rowed AS SELECT a FROM S [Rows 2]")
     assert "a window of rows" in shared.explain("rowed", "shared").data["reason"]
 
@@ -99,14 +99,14 @@ def test_why_tells_the_form_and_then_what_is_the_case(shared: Site) -> None:
     found = shared.explain_why("one", "pair")
     assert found.data["groups"] == ["group/1", None]
     assert found.text.splitlines()[-1].startswith(
-        "Now: one is answered by group/1, of 3 queries; pair runs by itself (it is the only"
+        "Now: one is answered by group/1, of 3 queries; pair runs by itself (no other is like it"
     )
 
 
 def test_the_physical_plan_of_a_member_stands_above_its_group(shared: Site) -> None:
     text = shared.explain("one", "physical").text
     assert text.startswith("Output changelog of one\n│  made of its group's rows")
-    assert "│  VALID AS S [Range 5]\n│  WHERE a = 1\n└─ Rows of group/1, written down once" in text
+    assert "│  VALID AS S [Range 5]\n│  WHERE a = 1\n└─ Rows of group/1, computed once" in text
     assert "Stream S [Range 9] where a <= 2" in text
     assert shared.explain("few", "physical").text.startswith("Output ISTREAM of few")
     assert "writes the rows of the query's group" in shared.explain("one", "spark").text
@@ -122,6 +122,26 @@ def test_the_physical_plan_of_a_joining_member_names_its_columns(shared: Site) -
     text = shared.explain("pair2", "physical").text
     assert "Join on S.a = T.a" in text
     assert "gives b, instant of S, instant of T" in text
+
+
+def test_aggregates_that_run_together_are_shown_with_what_stands_above(site: Site) -> None:
+    site.execute(
+        "CREATE STREAM T (a INTEGER, b VARCHAR) TIMESTAMP BY ts;"
+        "CREATE QUERY few AS SELECT b, COUNT(*) AS n FROM T [Range 5] WHERE a < 3 GROUP BY b;"
+        "CREATE QUERY more AS SELECT b, COUNT(*) AS n FROM T [Range 9] WHERE a < 7 GROUP BY b"
+    )
+    site.push("T", pl.DataFrame({"ts": [1, 2, 3], "a": [1, 5, 9], "b": ["x", "y", "z"]}))
+    site.settle()
+    text = site.explain("few", "shared").text
+    assert text.startswith("group/1 answers 2 queries\n│  SELECT a, b\n│  FROM T [Range 9]")
+    assert "│  then for each member, all at once:\n│    GROUP BY b: COUNT(*)" in text
+    assert "└─ 2 queries: found by a (at most)" in text
+    physical = site.explain("few", "physical").text
+    assert "Rows by member: once for each whose profile they meet" in physical
+    assert "Aggregate COUNT(*) by member, output 1" in physical
+    assert "aggregate" in site.explain("few", "spark").text
+    site.stop("more")
+    assert site.survey.group("1").families[0].members == 1
 
 
 def test_what_is_not_there_is_said(shared: Site) -> None:

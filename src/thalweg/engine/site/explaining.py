@@ -88,7 +88,9 @@ def _of_member(site: Site, query: QueryDef, home: str, group: Branch) -> Branch:
     assert member.normal is not None
     kind = member.normal.kind.value if member.normal.kind else "changelog"
     remarks = (
-        "made of its group's rows for whoever reads or listens",
+        "its own rows of its group's"
+        if site.engine.generations[home].is_lifted
+        else "made of its group's rows for whoever reads or listens",
         *profile_text(profile(core_of(member), rep), rep).splitlines(),
     )
     facts = {"operator": "Profile", "group": home, "profile": remarks[1:]}

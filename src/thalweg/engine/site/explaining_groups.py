@@ -80,8 +80,8 @@ def _why_alone(site: Site, query: QueryDef) -> str:
     if not site.engine.sharing:
         return "sharing is off"
     if not is_sharable(running):
-        return "DISTINCT, GROUP BY and what else stands above its rows is computed with them"
-    return "it is the only one of its kind so far, or has not come to the others' instant yet"
+        return "no query with the same DISTINCT, GROUP BY or HAVING began together with it"
+    return "no other is like it so far, or has come to the same instant, or a group would not pay"
 
 
 # --- a group as text
@@ -101,6 +101,9 @@ def _branch(group: GroupStatus) -> Branch:
 
 def _remarks(group: GroupStatus) -> Iterator[str]:
     yield from group.representative.splitlines()
+    if group.above:
+        yield "then for each member, all at once:"
+        yield from (f"  {line}" for line in group.above.splitlines())
     if group.windows > 1:
         more = f" and {group.windows - len(group.first_windows)} more"
         listed = "; ".join(group.first_windows)

@@ -16,7 +16,7 @@ from thalweg.sharing.estimate import Statistics
 from thalweg.sharing.index.constants import Column
 from thalweg.sharing.naming import named_columns
 from thalweg.sharing.profile import profile
-from thalweg.sharing.text import profile_text, representative_text, sources_text
+from thalweg.sharing.text import above_text, profile_text, representative_text, sources_text
 
 SHOWN_MEMBERS = 3  # of each family
 SHOWN_WINDOWS = 5
@@ -45,6 +45,7 @@ class GroupStatus:
     members: int  # 0: it is on its way to the present, and then takes others' members
     streams: list[str]
     representative: str
+    above: str  # what is computed above the rows of each member; nothing where members are read
     windows: int  # how many different ones the members have
     first_windows: list[str]
     families: list[FamilyStatus]
@@ -61,7 +62,8 @@ def group_status(
 ) -> GroupStatus:
     rep = generation.representative
     by_name = {m.name: m for m in members}
-    families = families_of(rep, members)
+    family = generation.family
+    families = families_of(rep, members) if family is None else [family]
     windows = list(dict.fromkeys(core_of(m).windows for m in members))
     spent = costs.get(generation.name, Cost())
     return GroupStatus(
@@ -69,6 +71,7 @@ def group_status(
         members=len(members),
         streams=list(dict.fromkeys(s.name for s in rep.streams)),
         representative=representative_text(rep),
+        above=_above(generation, members),
         windows=len(windows),
         first_windows=[sources_text(rep.streams, w) for w in windows[:SHOWN_WINDOWS]],
         families=[
@@ -86,16 +89,24 @@ def _family_status(
 ) -> FamilyStatus:
     rep = generation.representative
     columns = group_columns(generation)
+    standing = [name for name in family.members if name in members]  # others were dropped
     return FamilyStatus(
-        members=len(family.members),
+        members=len(standing),
         looked_up=list(_column_texts(family.constants.looked_up, columns)),
         checked=list(_column_texts(family.constants.checked, columns)),
         residuals=len(family.residuals),
         first=[
             MemberStatus(name, profile_text(profile(core_of(members[name]), rep), rep))
-            for name in family.members[:SHOWN_MEMBERS]
+            for name in standing[:SHOWN_MEMBERS]
         ],
     )
+
+
+def _above(generation: Generation, members: Sequence[Registered]) -> str:
+    if not generation.is_lifted or not members:
+        return ""
+    assert members[0].normal is not None
+    return above_text(members[0].normal)
 
 
 def group_columns(generation: Generation) -> Schema:

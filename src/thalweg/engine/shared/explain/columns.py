@@ -26,6 +26,10 @@ def schema_of(op: ph.AnyOp, streams: Streams) -> Schema:
             # In groups, tuples carry their instant, whatever the stream's own columns are.
             stamp = (Field(f"instant of {stream.name}", BIGINT),) if op.stamped else ()
             return stream.fields + stamp
+        case ph.Matches(_, _, (member, *types)):
+            # What the members' profiles project, in their order.
+            projected = (Field(f"output {i}", t) for i, t in enumerate(types, 1))
+            return Field("member", member), *projected
         case ph.Map(source, _, exprs):
             return _named(exprs, schema_of(source, streams))
         case ph.Join():

@@ -55,7 +55,9 @@ class _Describer:
             case ph.Output(_, kind):
                 return f"Output {kind.value if kind else 'changelog'} of {self.query}"
             case ph.Group():
-                return f"Rows of {self.query}, written down once for all its members"
+                return f"Rows of {self.query}, computed once for all its members"
+            case ph.Matches():
+                return "Rows by member: once for each whose profile they meet"
             case ph.Exchange():
                 return _exchange_title(op, self._schema(op))
             case ph.Source(stream, _, window, predicate):
