@@ -223,7 +223,7 @@ def _row(net: _Network, phase: str, settled_s: float, over_s: float = 0.0) -> di
         "messages per join": "",
     }
     if phase == "grown":
-        # What a searching node sends and gets: questions, pings of children, and the Join itself.
+        # Questions, answers and the Join itself; pings can't be told from other measuring.
         searching = net.sent("Ask", "Below", "Join")
         row["messages per join"] = round(searching / max(1, net.size), 1)
     return row
