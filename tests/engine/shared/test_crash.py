@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from tests.engine.shared.crashing import POINTS
 
-QUERIES = ("sold", "sellers", "latest", "buyers")
+QUERIES = ("sold", "sold_dear", "sellers", "latest", "buyers")
 
 
 class Server:

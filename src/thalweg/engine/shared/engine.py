@@ -126,6 +126,7 @@ class SharedEngine:
         self._segments = {s.key: s for s in self.store.segments("segments")}
         self._plan: Plan | None = None
         self.observed = Observed()
+        self.tried: set[frozenset[str]] = set()  # merges begun since the queries last changed
         self._settled = False  # whether grouping has nothing left to do
         self._pushed: dict[str, Pushed] | None = None
         self._runs: dict[str, Registered] | None = None
@@ -156,6 +157,7 @@ class SharedEngine:
             self.homes.update((q.name, known[q.name]) for q in made if q.name in known)
             self.forget_plan()
             self._settled = False
+            self.tried.clear()
             return made
 
     def drop_query(self, name: str) -> None:

@@ -155,7 +155,9 @@ class Regrouping:
                 *(Part(core_of(m), m.name) for m in alone if m in together),
                 *(Part(g.representative.to_core(), g.name) for g in ready if living[g.name]),
             ]
-            if self._pays(parts):
+            names = frozenset(m.name for m in together)
+            if names not in self.engine.tried and self._pays(parts):
+                self.engine.tried.add(names)  # once: what did not come about will not now
                 self.settled = False
                 self._generation(together, None)
 
@@ -174,7 +176,8 @@ class Regrouping:
             return [*alone, *(m for name, of in living.items() if name != home.name for m in of)]
 
         takes = {g.name: [m for m in strangers(g) if g.covers(m, now)] for g in ready}
-        home = max(ready, key=lambda g: len(takes[g.name]) + len(living[g.name]))
+        # Who takes most; a new generation has nobody yet, and must not lose to a large one.
+        home = max(ready, key=lambda g: (len(takes[g.name]), len(living[g.name])))
         self._move(takes[home.name], home)
         moved = {m.name for m in takes[home.name]}
         for other in ready:
