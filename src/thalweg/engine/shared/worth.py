@@ -1,9 +1,9 @@
 """Whether it pays to answer queries together: Σ C(Qᵢ) − C(Q), per tick (COSMOS 3.2).
 
-What parts that run cost is measured. What a representative would cost is estimated: its own
-overhead, and the rows that it would compute, which are more than its members' where its ranges are
-wider than theirs. Rows are estimated from the observed rates and spans of values
-(`sharing.estimate`), and scaled to what was measured. While nothing is known, it pays.
+A run costs something by itself, and so does every row. A representative is one run instead of many,
+but computes more rows than its members where its ranges are wider than theirs. Rows are estimated
+from observed rates and spans of values (`sharing.estimate`), and scaled to those measured of the
+parts that run; what a row costs is measured of them, too. While nothing is known, it pays.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from thalweg.sharing.representative import representative
 
 RUN_S = 3e-3  # what a run costs in a tick, however few its rows (measured: docs/performance.md)
 ROW_S = 1.5e-6  # what a row of a join costs: found, checked, written
+LEAST_ROW_S = 5e-8  # no row is cheaper
+FEW_ROWS = 1_000  # too few to tell what one costs
 SMOOTHING = 0.3
 SAMPLED = 4  # segments of a stream that are looked at for spans
 
@@ -61,11 +63,19 @@ def saving_s(parts: Sequence[Part], observed: Observed, statistics: Statistics) 
     known = [(m, e) for m, e in zip(measured, estimates, strict=True) if m is not None and e > 0]
     # Estimates are good for comparing; measured rows give them their scale.
     scale = sum(m for m, _ in known) / sum(e for _, e in known) if known else 1.0
-    alone = sum(
-        observed.seconds.get(p.run or "", RUN_S + ROW_S * e * scale)
-        for p, e in zip(parts, estimates, strict=True)
-    )
-    return alone - (RUN_S + ROW_S * whole * scale)
+    row_s = _row_s(parts, observed)
+    alone = sum(RUN_S + row_s * e * scale for e in estimates)
+    return alone - (RUN_S + row_s * whole * scale)
+
+
+def _row_s(parts: Sequence[Part], observed: Observed) -> float:
+    """What a row of these parts was measured to cost, beyond what a run costs anyway."""
+    runs = [p.run for p in parts if p.run in observed.seconds and p.run in observed.rows]
+    rows = sum(observed.rows[r] for r in runs)  # type: ignore[index]
+    if rows < FEW_ROWS:
+        return ROW_S
+    spent = sum(observed.seconds[r] - RUN_S for r in runs)  # type: ignore[index]
+    return min(max(spent / rows, LEAST_ROW_S), ROW_S)
 
 
 def _rows(core: Core, statistics: Statistics) -> float:

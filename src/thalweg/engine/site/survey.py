@@ -117,8 +117,11 @@ class Survey:
 
     def _cost_s(self, query: str, home: str | None, sizes: Mapping[str, int]) -> float:
         """What it cost by itself, and its part of what its group has cost."""
-        shared = 0.0 if home is None else self._costs.get(home, Cost()).seconds / sizes[home]
-        return self._costs.get(query, Cost()).seconds + shared
+        own = self._costs.get(query, Cost()).seconds
+        if home is None:
+            return own
+        members = sizes.get(home) or 1  # it may have moved since the sizes were taken
+        return own + self._costs.get(home, Cost()).seconds / members
 
     # --- groups
 
