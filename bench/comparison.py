@@ -14,6 +14,7 @@ from bench.standing import Standing, draw
 from bench.systems import flink, native, shared
 from bench.systems.outcome import Outcome, Unable
 from thalweg.engine.shared.executors import OnSpark
+from thalweg.engine.shared.worth import Sharing
 from thalweg.experiments.report import Progress
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class Comparison:
                 return flink.run(standing, self.folder / "csv", p.cores, folder, p.limit_s)
             case _:
                 executor = OnSpark(self.spark.sparkContext)
-                sharing = system == "shared"
+                sharing = Sharing.WHERE_IT_PAYS if system == "shared" else Sharing.NEVER
                 return shared.run(standing, self.files, executor, folder, sharing=sharing)
 
     def row(self, system: str, standing: list[Standing], outcome: Outcome, same: bool) -> Row:

@@ -15,6 +15,7 @@ from bench.systems.outcome import Outcome, as_said
 from thalweg.cql import compile_script
 from thalweg.engine.shared.engine import SharedEngine, Tick
 from thalweg.engine.shared.executors import Executor
+from thalweg.engine.shared.worth import Sharing
 from thalweg.engine.sinks.base import SinkOutlet, open_where_it_was
 from thalweg.engine.sinks.parquet_tables import ParquetTablesSink
 
@@ -25,7 +26,12 @@ class Running:
     """An engine with its queries registered, and a sink for all of them."""
 
     def __init__(
-        self, queries: Sequence[Standing], executor: Executor, folder: Path, *, sharing: bool = True
+        self,
+        queries: Sequence[Standing],
+        executor: Executor,
+        folder: Path,
+        *,
+        sharing: Sharing = Sharing.WHERE_IT_PAYS,
     ) -> None:
         watch = Stopwatch()
         outlet, self.out = SinkOutlet(), folder / "rows"

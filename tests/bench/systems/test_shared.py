@@ -10,6 +10,7 @@ from bench import auctions
 from bench.standing import Standing, draw
 from bench.systems import shared
 from thalweg.engine.shared.executors import InProcess
+from thalweg.engine.shared.worth import Sharing
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def expected(queries: list[Standing], files: list[dict[str, Path]]) -> pl.DataFr
 
 
 @pytest.mark.parametrize("overlap", [1.0, 0.4])
-@pytest.mark.parametrize("sharing", [True, False])
+@pytest.mark.parametrize("sharing", [Sharing.WHERE_IT_PAYS, Sharing.NEVER])
 def test_what_is_said_is_what_a_plain_join_finds(files, tmp_path, overlap, sharing):
     queries = draw(12, overlap, 0.2, (1, 2, 4), 7)
     outcome = shared.run(queries, files, InProcess(), tmp_path, sharing=sharing)
@@ -46,7 +47,7 @@ def test_what_is_said_is_what_a_plain_join_finds(files, tmp_path, overlap, shari
     assert wanted.height > 8
     assert outcome.said.equals(wanted)
     assert len(outcome.ticks) == len(files)
-    assert outcome.groups == (12 if not sharing else 2 if overlap == 1 else 10)
+    assert outcome.groups == (12 if sharing is Sharing.NEVER else 2 if overlap == 1 else 10)
 
 
 def test_a_median_passes_over_ticks_before_windows_are_full(files, tmp_path):

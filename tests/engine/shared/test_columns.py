@@ -11,6 +11,7 @@ from thalweg.cql import compile_script
 from thalweg.engine.shared.columns import needed_columns
 from thalweg.engine.shared.compile import compile_query
 from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.worth import Sharing
 
 STREAMS = """
 CREATE STREAM S (k INTEGER, a INTEGER, b INTEGER, c VARCHAR) TIMESTAMP BY at;
@@ -63,7 +64,7 @@ def test_a_query_that_wants_more_sees_the_stream_from_its_next_tuple_on(tmp_path
         + "CREATE QUERY same AS SELECT a + 1 AS n FROM S [Range 100];"
     )
     few, more, same = script.queries
-    engine = SharedEngine(tmp_path, durable=False, sharing=False)
+    engine = SharedEngine(tmp_path, durable=False, sharing=Sharing.NEVER)
     for stream in script.catalog.streams():
         engine.add_stream(stream)
     engine.add_queries([few])

@@ -8,6 +8,7 @@ from thalweg.cql import compile_script
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.executors import InProcess
 from thalweg.engine.shared.results import Emission, FamilyEmission
+from thalweg.engine.shared.worth import Sharing
 from thalweg.engine.sinks.base import SinkError, SinkOutlet, open_where_it_was
 from thalweg.engine.sinks.callback import CallbackSink
 from thalweg.engine.sinks.parquet_tables import ParquetTablesSink
@@ -120,8 +121,8 @@ QUERIES = "CREATE STREAM S (n BIGINT) TIMESTAMP BY ts BIGINT;" + "".join(
 )
 
 
-@pytest.mark.parametrize("sharing", [True, False])
-def test_an_engine_delivers_every_query_and_goes_on_after_a_crash(tmp_path: Path, sharing: bool):
+@pytest.mark.parametrize("sharing", [Sharing.WHERE_IT_PAYS, Sharing.NEVER])
+def test_an_engine_delivers_every_query_and_goes_on_after_a_crash(tmp_path: Path, sharing: Sharing):
     script = compile_script(QUERIES)
 
     def start() -> tuple[SharedEngine, ParquetTablesSink]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,4 +83,5 @@ class Replay:
 def _as_stream(query: QueryDef) -> QueryDef:
     if query.plan.is_stream:
         return query
-    return replace(query, plan=ToStream(StreamKind.ISTREAM, query.plan))
+    plan = ToStream(StreamKind.ISTREAM, query.plan)
+    return QueryDef(query.name, plan, query.text, query.from_now)

@@ -55,7 +55,7 @@ from thalweg.engine.shared.task import (
     TickSpec,
     stem_table,
 )
-from thalweg.engine.shared.worth import Observed
+from thalweg.engine.shared.worth import Observed, Sharing
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.plan.nodes import base_streams, check_output, resolution_us
 from thalweg.sharing.core import NormalQuery
@@ -104,7 +104,7 @@ class SharedEngine:
         durable: bool = True,
         rows_for_more_tasks: int = ROWS_FOR_MORE_TASKS,
         retained_ticks: int = RETAINED_TICKS,
-        sharing: bool = True,
+        sharing: Sharing = Sharing.WHERE_IT_PAYS,
     ) -> None:
         self.store = Store(folder, durable=durable)
         self.folder = folder.resolve()
@@ -187,7 +187,7 @@ class SharedEngine:
             self.streams.setdefault(stream.name, stream)
         columns = self._pool.one(tuple(f.name for f in query.plan.schema))
         streams = self._pool.one(tuple(sorted(s.name for s in base_streams(query.plan))))
-        found = normalise(query.plan) if self.sharing else None
+        found = None if self.sharing is Sharing.NEVER else normalise(query.plan)
         normal = self._pool.normal(found) if isinstance(found, NormalQuery) else None
         plan = query.plan if home is None else None
         known = self.store.query(query.name)
@@ -279,7 +279,7 @@ class SharedEngine:
         return self._pushed
 
     def _regroup(self) -> None:
-        if self.sharing and not self._settled:
+        if self.sharing is not Sharing.NEVER and not self._settled:
             regrouping = Regrouping(self)
             regrouping.run()
             self._settled = regrouping.settled

@@ -27,7 +27,7 @@ from thalweg.engine.shared.members import lifted_family, lifted_key, window_clas
 from thalweg.engine.shared.planning import Registered
 from thalweg.engine.shared.segments import SegmentReader
 from thalweg.engine.shared.task import BEGINNING
-from thalweg.engine.shared.worth import Part, saving_s, statistics_for
+from thalweg.engine.shared.worth import Part, Sharing, saving_s, statistics_for
 from thalweg.sharing.core import Signature
 from thalweg.sharing.representative import representative
 
@@ -111,9 +111,11 @@ class Regrouping:
 
     def _pays(self, parts: list[Part]) -> bool:
         """Whether one representative for all costs less than what there is."""
+        engine = self.engine
+        if engine.sharing is Sharing.WHEREVER_POSSIBLE:
+            return True
         if len(parts) > SURELY_MANY:
             return True  # their number alone outweighs what a wider range may cost
-        engine = self.engine
         statistics = statistics_for(
             parts[0].core,
             engine.observed,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 
 import polars as pl
@@ -28,6 +29,14 @@ LEAST_ROW_S = 5e-8  # no row is cheaper
 FEW_ROWS = 1_000  # too few to tell what one costs
 SMOOTHING = 0.3
 SAMPLED = 4  # segments of a stream that are looked at for spans
+
+
+class Sharing(Enum):
+    """Which queries are answered together."""
+
+    NEVER = "never"
+    WHERE_IT_PAYS = "where it pays"
+    WHEREVER_POSSIBLE = "wherever possible"  # whatever was measured: the same in every run
 
 
 @dataclass

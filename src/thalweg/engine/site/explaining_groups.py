@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.engine.shared.explain.tree import Branch
 from thalweg.engine.shared.regrouping import is_sharable
+from thalweg.engine.shared.worth import Sharing
 from thalweg.engine.site.explanation import Explanation
 from thalweg.engine.site.groups import FamilyStatus, GroupStatus
 from thalweg.engine.site.savings import Estimate, Measurement
@@ -77,7 +78,7 @@ def _why_alone(site: Site, query: QueryDef) -> str:
     normal = normalise(query.plan)
     if isinstance(normal, NotNormal):
         return normal.reason
-    if not site.engine.sharing:
+    if site.engine.sharing is Sharing.NEVER:
         return "sharing is off"
     if not is_sharable(running):
         return "no query with the same DISTINCT, GROUP BY or HAVING began together with it"
