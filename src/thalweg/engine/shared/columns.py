@@ -50,6 +50,8 @@ class _Look:
             case ph.Exchange():
                 keys = _columns(op.keys or ())
                 self.at(op.input, None if wanted is None else wanted | keys)
+            case ph.Partials():
+                self.at(op.input, _columns((*op.keys, *op.args)))
             case ph.Aggregate():
                 args = (a.arg for a in op.aggregates if a.arg is not None)
                 self.at(op.input, _columns((*op.keys, *args)))

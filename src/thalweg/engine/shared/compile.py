@@ -14,6 +14,7 @@ from thalweg.engine.shared.blocks import (
     netted,
 )
 from thalweg.engine.shared.frames import Types
+from thalweg.engine.shared.panes import paned
 from thalweg.engine.shared.semijoins import left_join, marked, minus, possible, semi, sure
 from thalweg.plan import nodes
 from thalweg.plan.aggregates import AggCall
@@ -87,7 +88,7 @@ def _block(node: nodes.Node) -> Block:
             return leaf_block(ph.Changes(ph.Exchange(changes, identity(changes))))
         case nodes.Aggregate(source, keys, aggregates, _):
             inner = _relation(source)
-            return leaf_block(_aggregate(inner, keys, aggregates))
+            return leaf_block(_aggregate(inner, keys, aggregates, nodes.resolution_us(source)))
         case nodes.Distinct(source):
             return leaf_block(distinct(_relation(source)))
         case nodes.SetOp():
@@ -129,13 +130,16 @@ def _rows(stream: ph.StreamOp, spec: RowsWindow) -> ph.Op:
     return ph.RowsOf(ph.Exchange(stream, keys), spec)
 
 
-def _aggregate(inner: ph.Op, keys: tuple[Expr, ...], aggregates: tuple[AggCall, ...]) -> ph.Op:
+def _aggregate(
+    inner: ph.Op, keys: tuple[Expr, ...], aggregates: tuple[AggCall, ...], resolution_us: int
+) -> ph.Op:
     keys = tuple(nameless(k) for k in keys)
     calls = tuple(
         AggCall(a.function, None if a.arg is None else nameless(a.arg), a.distinct)
         for a in aggregates
     )
-    return ph.Aggregate(ph.Exchange(inner, keys), keys, calls)
+    over_panes = paned(inner, keys, calls, resolution_us)
+    return over_panes or ph.Aggregate(ph.Exchange(inner, keys), keys, calls)
 
 
 def _set_op(node: nodes.SetOp) -> ph.Op:

@@ -171,6 +171,38 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
+class Partials:
+    """What a stream's tuples add to each group, pane by pane (`panes`), for all windows over them.
+
+    The input's rows last an instant, their own. Of each argument there are sums (`summed`), least
+    and greatest values (`extremes`), or both.
+    """
+
+    input: Exchange
+    keys: tuple[Expr, ...]
+    args: tuple[Expr, ...]
+    summed: tuple[bool, ...]
+    extremes: tuple[bool, ...]
+    width: int
+
+    @property
+    def types(self) -> Types:
+        return tuple(e.type for e in (*self.keys, *self.args))
+
+
+@dataclass(frozen=True, slots=True)
+class Panes:
+    """Partial aggregates under a sliding window; only an Aggregate can read them."""
+
+    input: Partials
+    window: TimeWindow
+
+    @property
+    def types(self) -> Types:
+        return self.input.types
+
+
+@dataclass(frozen=True, slots=True)
 class Distinct:
     input: Op
 
@@ -283,8 +315,9 @@ Op = (
     | SetOp
     | Exchange
     | Matches
+    | Panes
 )
-AnyOp = Op | BaseStream | StreamOf | Output | Group
+AnyOp = Op | Partials | BaseStream | StreamOf | Output | Group
 Ending = Output | Group  # what a flow is computed for
 
 

@@ -67,17 +67,21 @@ def append(
     by: str = H,
     low: str | None = None,
     high: str | None = None,
+    widens: bool = False,
 ) -> None:
     """Add rows to a table, and merge its small segments when there are many of them.
 
     `low` and `high` name the columns whose extremes bound the segment's instants; a segment without
-    them never expires.
+    them never expires. Where a table `widens`, segments may have columns that others lack.
     """
     old = _to_merge(task, table, frame.height)
     if old:
         task.forget(old)
-        merged = pl.concat([*(aligned(task.read(s).frame, frame) for s in old), frame])
-        frame = merge(merged)
+        stored = [task.read(s).frame for s in old]
+        if widens:
+            frame = merge(pl.concat([*stored, frame], how="diagonal"))
+        else:
+            frame = merge(pl.concat([*(aligned(f, frame) for f in stored), frame]))
     if not frame.height:
         return
     frame = frame.sort(by)

@@ -34,6 +34,8 @@ def schema_of(op: ph.AnyOp, streams: Streams) -> Schema:
             return _named(exprs, schema_of(source, streams))
         case ph.Join():
             return _named(op.exprs, joined_schema(op, streams))
+        case ph.Partials(source, keys, args):
+            return _named((*keys, *args), schema_of(source, streams))
         case ph.Aggregate(source, keys, aggregates):
             below = schema_of(source, streams)
             return _named(keys, below) + tuple(_aggregated(a, below) for a in aggregates)

@@ -11,6 +11,7 @@ from thalweg.engine.shared.task import Plan
 _NAMES = {
     ph.Join: "join",
     ph.Aggregate: "aggregate",
+    ph.Partials: "partial aggregates",
     ph.Distinct: "distinct",
     ph.SetOp: "set operation",
     ph.RowsOf: "rows window",

@@ -14,7 +14,7 @@ from thalweg.engine.shared.explain.columns import (
 )
 from thalweg.engine.shared.explain.state import Size, State
 from thalweg.engine.shared.explain.tree import Branch
-from thalweg.engine.shared.explain.windows import window_words
+from thalweg.engine.shared.explain.windows import length_words, window_words
 from thalweg.engine.shared.kernels.join import indexes, probing_order, steps
 from thalweg.engine.shared.task import Flow, Plan, stem_table
 from thalweg.plan.expr import TRUE, Expr
@@ -84,6 +84,12 @@ class _Describer:
                 what = ", ".join(aggregate_text(a, below) for a in aggregates)
                 by = ", ".join(expr_text(k, below) for k in keys)
                 return "Aggregate" + (f" {what}" if what else "") + (f" by {by}" if by else "")
+            case ph.Panes(_, window):
+                return f"Window {window_words(window, self._clock(op))} over whole panes"
+            case ph.Partials(source, keys, _, _, _, width):
+                by = ", ".join(expr_text(k, self._schema(source)) for k in keys)
+                pane = length_words(width, self._clock(op))
+                return f"Partial aggregates{f' by {by}' if by else ''} for every {pane}"
             case ph.Union(inputs):
                 return "Minus" if any(sign < 0 for sign, _ in inputs) else "Union all"
             case ph.SetOp(kind, all_, _, _):
@@ -148,7 +154,9 @@ class _Describer:
 
     def _sharing(self, op: ph.AnyOp) -> list[str]:
         """Said at the top of what is shared, where there is something worth sharing."""
-        if not isinstance(op, ph.Join | ph.Aggregate | ph.Distinct | ph.SetOp | ph.RowsOf):
+        if not isinstance(
+            op, ph.Join | ph.Aggregate | ph.Partials | ph.Distinct | ph.SetOp | ph.RowsOf
+        ):
             return []
         others = [q for q in self.state.sharers.get(self.plan.name_of(op), ()) if q != self.query]
         if not others:

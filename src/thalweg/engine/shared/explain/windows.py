@@ -24,15 +24,17 @@ def window_words(
         return window_text(window, schema)
     if stream is None or stream.timestamp_type.is_integer:
         return str(window)
-    slide = f" Slide {_length(window.slide, stream)}" if window.slide != 1 else ""
+    slide = f" Slide {length_words(window.slide, stream)}" if window.slide != 1 else ""
     if window.length is None:
         return f"[Unbounded{slide}]"
     if window.length == 0:
         return f"[Now{slide}]"
-    return f"[Range {_length(window.length, stream)}{slide}]"
+    return f"[Range {length_words(window.length, stream)}{slide}]"
 
 
-def _length(instants: int, stream: StreamDef) -> str:
+def length_words(instants: int, stream: StreamDef) -> str:
+    if stream.timestamp_type.is_integer:
+        return str(instants)
     us = instants * stream.resolution_us
     unit, name = next((u, n) for u, n in _UNITS if us % u == 0)
     return f"{us // unit} {name}"

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Context, Decimal
 from fractions import Fraction
 
@@ -18,12 +19,48 @@ import numpy as np
 import polars as pl
 
 from thalweg.engine.shared import exact
-from thalweg.engine.shared.frames import dtype
+from thalweg.engine.shared.frames import W, dtype
 from thalweg.plan.types import Kind, SqlType
 
+ROWS = "_rows"
 LONG = pl.Decimal(38, 0)
 _HALF = 10**18
 _DIGITS = Context(prec=80)
+
+
+def value_name(i: int) -> str:
+    """The column with the values of argument i."""
+    return f"_v{i}"
+
+
+def extreme_name(side: str, i: int) -> str:
+    """The column with the least (`min`) or greatest (`max`) value of argument i."""
+    return f"_{side}_v{i}"
+
+
+def sum_prefix(how: str, i: int) -> str:
+    """Names an argument's accumulators: `p` over all values, `d` over distinct ones."""
+    return f"_{how}{i}"
+
+
+def is_sum(column: str) -> bool:
+    return column == ROWS or column.startswith(("_p", "_d"))
+
+
+def contributed(
+    frame: pl.DataFrame, kept: list[pl.Expr], summed: Mapping[int, SqlType], how: str
+) -> pl.DataFrame:
+    """What each row adds, beside the columns that are kept; `summed` are arguments' types."""
+    sums = [
+        e
+        for i, type_ in summed.items()
+        for e in added(type_, pl.col(value_name(i)), pl.col(W), sum_prefix(how, i))
+    ]
+    doubles = [i for i, type_ in summed.items() if type_.kind is Kind.DOUBLE]
+    found = frame.select(*kept, *sums, *(value_name(i) for i in doubles), W)
+    for i in doubles:
+        found = with_lanes(found, value_name(i), W, sum_prefix(how, i))
+    return found.drop(W, *(value_name(i) for i in doubles))
 
 
 def added(type_: SqlType, value: pl.Expr, weight: pl.Expr, prefix: str) -> list[pl.Expr]:

@@ -7,6 +7,8 @@ they come and go. MIN and MAX look at the multiset of a group's values (`extreme
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import polars as pl
 
@@ -26,19 +28,31 @@ from thalweg.engine.shared.frames import (
     names,
 )
 from thalweg.engine.shared.kernels import accumulators
+from thalweg.engine.shared.kernels.accumulators import (
+    ROWS,
+    contributed,
+    extreme_name,
+    is_sum,
+    sum_prefix,
+    value_name,
+)
 from thalweg.engine.shared.kernels.endings import events
 from thalweg.engine.shared.kernels.extremes import extremes
+from thalweg.engine.shared.kernels.panes import pane_events
 from thalweg.engine.shared.kernels.running import FIRST, along_time, appearances, stored_sums
 from thalweg.engine.shared.task import Flow, Task
 from thalweg.plan.aggregates import AggCall
-from thalweg.plan.expr import Expr
-from thalweg.plan.types import Kind
+from thalweg.plan.expr import Col, Expr
+from thalweg.plan.types import SqlType
 
-ROWS = "_rows"
+# For an argument and sides (min, max): the tables in which they are kept, with what changes there.
+Values = Callable[[int, list[str]], list[tuple[str, pl.DataFrame, list[str]]]]
 
 
 def aggregate(task: Task, flow: Flow, op: ph.Aggregate) -> pl.DataFrame:
     assert isinstance(op.input, ph.Exchange)
+    if isinstance(op.input.input, ph.Panes):
+        return _merged(task, flow, op, op.input.input)
     happened = events(task, flow, op, op.input, "ends")
     if not happened.height:
         return empty_relation(op.types)
@@ -46,19 +60,34 @@ def aggregate(task: Task, flow: Flow, op: ph.Aggregate) -> pl.DataFrame:
     args = list(dict.fromkeys(a.arg for a in op.aggregates if a.arg is not None))
     columns = [
         *(to_polars(k).cast(dtype(k.type)).alias(c) for k, c in zip(op.keys, keys, strict=True)),
-        *(to_polars(a).cast(dtype(a.type)).alias(_value(i)) for i, a in enumerate(args)),
+        *(to_polars(a).cast(dtype(a.type)).alias(value_name(i)) for i, a in enumerate(args)),
     ]
     changes = happened.select(*columns, T, W)
-    return _Grouping(task, flow, op, keys, args).changelog(changes)
+    grouping = _Grouping(task, flow, op, keys, args)
+    return grouping.changelog(
+        grouping.contributions(changes), lambda i, sides: [(f"multiset-{i}", changes, sides)]
+    )
 
 
-def _value(i: int) -> str:
-    return f"_v{i}"
+def _merged(task: Task, flow: Flow, op: ph.Aggregate, panes: ph.Panes) -> pl.DataFrame:
+    """Partial aggregates are added up as they enter and leave the window."""
+    happened = pane_events(task, flow, panes)
+    if not happened.height:
+        return empty_relation(op.types)
+    keys = names(len(op.keys))
+    args: list[Expr] = [Col(len(keys) + i, a.type) for i, a in enumerate(panes.input.args)]
+    sums = [pl.col(c) * pl.col(W) for c in happened.columns if is_sum(c)]
 
+    def of_panes(i: int, sides: list[str]) -> list[tuple[str, pl.DataFrame, list[str]]]:
+        """A pane has one least and one greatest value."""
+        columns = {side: pl.col(extreme_name(side, i)).alias(value_name(i)) for side in sides}
+        return [
+            (f"multiset-{i}-{side}", happened.select(*keys, column, T, W), [side])
+            for side, column in columns.items()
+        ]
 
-def _prefix(how: str, i: int) -> str:
-    """Names an argument's accumulators: `p` over all values, `d` over distinct ones."""
-    return f"_{how}{i}"
+    grouping = _Grouping(task, flow, op, keys, args)
+    return grouping.changelog([happened.select(*keys, T, *sums)], of_panes)
 
 
 class _Grouping:
@@ -69,62 +98,41 @@ class _Grouping:
     ) -> None:
         self.task, self.flow, self.op, self.keys, self.args = task, flow, op, keys, args
 
-    def changelog(self, changes: pl.DataFrame) -> pl.DataFrame:
-        changes = changes.with_columns(pl.col(W).alias(ROWS))
-        contributed = [self._plain(changes)]
-        contributed += [
-            self._distinct(changes, i) for i in range(len(self.args)) if self._wants(i, True)
-        ]
+    def changelog(self, contributed: list[pl.DataFrame], values: Values) -> pl.DataFrame:
+        """`contributed` are sums by group and instant, `values` what MIN and MAX look at."""
         frame = pl.concat(contributed, how="diagonal")
         sums = [c for c in frame.columns if c not in (*self.keys, T)]
         frame = frame.with_columns(pl.col(c).fill_null(0) for c in sums)
         steps = self._steps(frame, sums)
-        steps = steps.with_columns(self._extremes(changes, steps))
+        steps = steps.with_columns(self._extremes(values, steps))
         return self._differences(self._results(steps))
-
-    def _wants(self, i: int, distinct: bool) -> bool:
-        """Whether an additive aggregate looks at the values of argument i (each, or each once)."""
-        return any(
-            a.arg == self.args[i]
-            and a.distinct == distinct
-            and a.function in ("sum", "avg", "count")
-            for a in self.op.aggregates
-        )
 
     # --- contributions
 
-    def _plain(self, changes: pl.DataFrame) -> pl.DataFrame:
+    def contributions(self, changes: pl.DataFrame) -> list[pl.DataFrame]:
+        changes = changes.with_columns(pl.col(W).alias(ROWS))
         kept = [pl.col(c) for c in (*self.keys, T, ROWS)]
-        added = [
-            e for i in range(len(self.args)) if self._wants(i, False) for e in self._added(i, "p")
-        ]
-        frame = changes.select(*kept, *added, *self._doubles_needed(False), W)
-        return self._with_lanes(frame, "p").drop(W)
+        plain = contributed(changes, kept, self._summed(distinct=False), "p")
+        return [plain, *(self._distinct(changes, i) for i in self._summed(distinct=True))]
+
+    def _summed(self, *, distinct: bool) -> dict[int, SqlType]:
+        """The arguments whose values (each, or each once) an additive aggregate looks at."""
+        return {
+            i: arg.type
+            for i, arg in enumerate(self.args)
+            if any(
+                a.arg == arg and a.distinct == distinct and a.function in ("sum", "avg", "count")
+                for a in self.op.aggregates
+            )
+        }
 
     def _distinct(self, changes: pl.DataFrame, i: int) -> pl.DataFrame:
         """The values of one argument, counted when they first appear and when the last one goes."""
-        values = changes.filter(pl.col(_value(i)).is_not_null())
+        values = changes.filter(pl.col(value_name(i)).is_not_null())
         table = self.task.state_table(self.flow, self.op, f"values-{i}")
-        seen = appearances(self.task, table, values, [*self.keys, _value(i)])
-        frame = seen.select(*self.keys, T, *self._added(i, "d"), _value(i), W)
-        return self._with_lanes(frame, "d").drop(W)
-
-    def _added(self, i: int, how: str) -> list[pl.Expr]:
-        return accumulators.added(self.args[i].type, pl.col(_value(i)), pl.col(W), _prefix(how, i))
-
-    def _doubles_needed(self, distinct: bool) -> list[str]:
-        return [
-            _value(i)
-            for i, a in enumerate(self.args)
-            if a.type.kind is Kind.DOUBLE and self._wants(i, distinct)
-        ]
-
-    def _with_lanes(self, frame: pl.DataFrame, how: str) -> pl.DataFrame:
-        """DOUBLE values as lane columns."""
-        for i, arg in enumerate(self.args):
-            if arg.type.kind is Kind.DOUBLE and _value(i) in frame.columns:
-                frame = accumulators.with_lanes(frame, _value(i), W, _prefix(how, i))
-        return frame.drop([_value(i) for i in range(len(self.args))], strict=False)
+        seen = appearances(self.task, table, values, [*self.keys, value_name(i)])
+        kept = [pl.col(c) for c in (*self.keys, T)]
+        return contributed(seen, kept, {i: self.args[i].type}, "d")
 
     # --- along time
 
@@ -179,19 +187,14 @@ class _Grouping:
 
     # --- results
 
-    def _extremes(self, changes: pl.DataFrame, steps: pl.DataFrame) -> list[pl.Series]:
+    def _extremes(self, values: Values, steps: pl.DataFrame) -> list[pl.Series]:
         found = []
         for i, arg in enumerate(self.args):
-            wanted = {
-                a.function
-                for a in self.op.aggregates
-                if a.arg == arg and a.function in ("min", "max")
-            }
-            if wanted:
-                table = self._table(f"multiset-{i}")
-                found += extremes(
-                    self.task, table, changes, steps, self.keys, _value(i), sorted(wanted)
-                )
+            calls = [a for a in self.op.aggregates if a.arg == arg]
+            sides = sorted({a.function for a in calls if a.function in ("min", "max")})
+            for part, changes, of in values(i, sides) if sides else ():
+                table = self._table(part)
+                found += extremes(self.task, table, changes, steps, self.keys, value_name(i), of)
         return found
 
     def _results(self, steps: pl.DataFrame) -> pl.DataFrame:
@@ -252,8 +255,8 @@ class _Grouping:
         i = self.args.index(call.arg)
         how = "d" if call.distinct else "p"
         if call.function in ("min", "max"):
-            return steps[f"_{call.function}{_value(i)}"]
-        prefix = _prefix(how, i)
+            return steps[extreme_name(call.function, i)]
+        prefix = sum_prefix(how, i)
         if call.function == "count":
             return steps[f"{prefix}n"]
         if call.function == "avg":

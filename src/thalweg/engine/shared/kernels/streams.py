@@ -23,6 +23,7 @@ from thalweg.engine.shared.frames import (
     net,
 )
 from thalweg.engine.shared.kernels.endings import events
+from thalweg.engine.shared.kernels.panes import last_turn
 from thalweg.engine.shared.kernels.source import interval, tuples_between, windowed
 from thalweg.engine.shared.task import BEGINNING, Flow, Task
 from thalweg.plan.nodes import StreamKind
@@ -111,7 +112,7 @@ def _slides(
 
 
 def slides_below(op: ph.AnyOp) -> set[int]:
-    windows = [o.window for o in ph.walk(op) if isinstance(o, ph.Source | ph.TimeOf)]
+    windows = [o.window for o in ph.walk(op) if isinstance(o, ph.Source | ph.TimeOf | ph.Panes)]
     return {w.slide for w in windows if w.slide > 1}
 
 
@@ -127,6 +128,8 @@ def _last_instant(task: Task, flow: Flow, owner: ph.AnyOp) -> int:
                     task, op.stream, max(since, flow.horizon(op.stream)), FOREVER
                 )
                 last = max(last, stamps[TS].max() or last, _reach(windowed(stamps, op.window)))
+            case ph.Panes():
+                last = max(last, last_turn(task, flow, op))
             case ph.TimeOf():
                 stored = task.stored(task.state_table(flow, op, "reach"))
                 last = max([last, *(int(m.frame[E].max()) for m in stored)])  # type: ignore[arg-type]
