@@ -8,6 +8,7 @@ from thalweg.placement.aggregate_host import AGGREGATE_HOST
 from thalweg.placement.heuristic import HEURISTIC
 from thalweg.placement.lp_bound import LP_BOUND
 from thalweg.placement.milp.whole import MILP
+from thalweg.placement.sand.strategies import SAND
 from thalweg.placement.soda import SODA
 from thalweg.placement.sqpr import SQPR
 from thalweg.placement.strategy import Strategy
@@ -19,6 +20,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     SODA,
     AGGREGATE_HOST,
     LP_BOUND,
+    *SAND,
 )
 
 

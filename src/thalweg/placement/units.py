@@ -7,12 +7,11 @@ from math import isfinite
 
 def bps(value: float) -> str:
     """Bits per second with the prefix that suits: 12.5 Mbps."""
-    if not isfinite(value):
-        return "unlimited"
-    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= factor:
-            return f"{value / factor:.3g} {prefix}bps"
-    return f"{value:.3g} bps"
+    return _prefixed(value, "bps") if isfinite(value) else "unlimited"
+
+
+def bits(value: float) -> str:
+    return _prefixed(value, "bit")
 
 
 def amount(value: float) -> str:
@@ -26,3 +25,10 @@ def percent(used: float, capacity: float) -> str:
     if capacity == 0:
         return "0%" if used == 0 else "∞"
     return f"{100 * used / capacity:.0f}%"
+
+
+def _prefixed(value: float, unit: str) -> str:
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= factor:
+            return f"{value / factor:.3g} {prefix}{unit}"
+    return f"{value:.3g} {unit}"

@@ -37,7 +37,12 @@ def place(tree: Tree, ways: Ways, placer: Placer) -> Ints:
 def at_proxy(tree: Tree, ways: Ways) -> Ints:
     """The baseline (6.1): streams go straight to the proxy, and everything that can runs there."""
     check_direct(tree, ways.latency_ms)
-    ahead = onward(tree, ways.latency_ms)
+    return straight(tree, ways.latency_ms)
+
+
+def straight(tree: Tree, latency_ms: Floats) -> Ints:
+    """The baseline, whether it is in time or not."""
+    ahead = onward(tree, latency_ms)
     return ints(np.where(tree.pinned == NONE, ahead.host, tree.pinned))
 
 

@@ -1,0 +1,67 @@
+"""What a deployment takes of a wide-area network, and how long results take.
+
+Rate × latency are the bits that are on their way at any time: the measure of SAND (3.3), in a unit
+that one can imagine. It is told beside what streams would take straight to where they are wanted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from thalweg.placement.arrays import Floats
+from thalweg.placement.deployment import Deployment
+from thalweg.placement.explain import Kind, Node
+from thalweg.placement.problem import Problem
+
+_MS = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkUse:
+    bits: float  # in flight
+    straight_bits: float  # if every base stream went straight to where the query is served
+    delay_ms: float  # the longest way of a base stream through the plan
+    straight_ms: float
+
+    @property
+    def saving(self) -> float:
+        return 1 - self.bits / self.straight_bits if self.straight_bits else 0.0
+
+    @property
+    def stretch(self) -> float:
+        if self.straight_ms:
+            return self.delay_ms / self.straight_ms
+        return 1.0 if self.delay_ms == 0 else inf
+
+
+def bits_in_flight(problem: Problem, deployment: Deployment) -> float:
+    """Over all sends; each stream counts once on each of its ways, however many queries use it."""
+    latency = problem.hosts.latency_ms
+    if latency is None:
+        return 0.0
+    source, target, sent = deployment.sends.T
+    return float((problem.streams.rate_bps[sent] * latency[source, target]).sum()) * _MS
+
+
+def query_use(problem: Problem, plan: Node) -> NetworkUse | None:
+    """Of one query's plan; None where there are no latencies, or the overlay brings streams."""
+    latency = problem.hosts.latency_ms
+    if latency is None or any(node.kind is Kind.OVERLAY for node in plan.walk()):
+        return None
+    rate = problem.streams.rate_bps
+    homes = [(n.host, n.stream) for n in plan.walk() if n.kind is Kind.HOME]
+    ways = [0.0 if h == plan.host else float(latency[h, plan.host]) for h, _ in homes]
+    straight = sum(float(rate[s]) * way for (_, s), way in zip(homes, ways, strict=True))
+    cost, delay = _through(plan, rate, latency)
+    return NetworkUse(cost * _MS, straight * _MS, delay, max(ways, default=0.0))
+
+
+def _through(node: Node, rate: Floats, latency: Floats) -> tuple[float, float]:
+    cost, delay = 0.0, 0.0
+    for arc in node.inputs:
+        below, late = _through(arc.node, rate, latency)
+        way = float(latency[arc.node.host, node.host]) if arc.sent else 0.0
+        cost += below + float(rate[arc.node.stream]) * way
+        delay = max(delay, late + way)
+    return cost, delay

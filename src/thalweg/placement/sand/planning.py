@@ -1,0 +1,138 @@
+"""Strategies from placements of single trees: all queries of a problem, in order of arrival.
+
+SAND leaves processing costs out (3): operators stand where the network wants them. Where hosts and
+links have limits all the same, a query that exceeds one is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from thalweg.placement.arrays import NONE, Ints
+from thalweg.placement.cost import load_of
+from thalweg.placement.deployment import Deployment
+from thalweg.placement.migrations import migrations
+from thalweg.placement.network_use import bits_in_flight
+from thalweg.placement.problem import Problem
+from thalweg.placement.sand.configurations import Ways
+from thalweg.placement.sand.deploying import deploy
+from thalweg.placement.sand.placeable import Unplaceable
+from thalweg.placement.sand.placing import straight
+from thalweg.placement.sand.query_trees import Placed, ways_of
+from thalweg.placement.sand.replacing import Patience, Verdict, replaced
+from thalweg.placement.sand.tree import ROUNDING, Tree
+from thalweg.placement.strategy import Options, Outcome, Refusal, Strategy
+from thalweg.placement.units import amount, bits
+
+PlaceTree = Callable[[Tree, Ways, Options], Ints]
+
+
+def tree_strategy(name: str, summary: str, place_tree: PlaceTree) -> Strategy:
+    def plan(problem: Problem, options: Options) -> Outcome:
+        return plan_trees(problem, options, place_tree, Patience())
+
+    return Strategy(name, summary, plan)
+
+
+def plan_trees(
+    problem: Problem, options: Options, place_tree: PlaceTree, patience: Patience
+) -> Outcome:
+    """What runs already is placed again with patience; `migrations` tells what moves."""
+    ways = ways_of(problem.hosts)
+    verdicts: list[Verdict] = []
+    refusals: list[Refusal] = []
+    for query in range(len(problem.queries)):
+        try:
+            verdicts.append(
+                replaced(
+                    problem, query, ways, lambda tree, w: place_tree(tree, w, options), patience
+                )
+            )
+        except Unplaceable as error:
+            host = None if error.host == NONE else error.host
+            refusals.append(Refusal(query, error.resource, host, str(error)))
+    # Who is served already comes first where there is not room for all.
+    verdicts.sort(key=lambda v: (not v.ran, v.placed.of.query))
+    found, admitted, over = _admitted(problem, [v.placed for v in verdicts])
+    refusals = sorted([*refusals, *over], key=lambda r: r.query)
+    return Outcome(found, tuple(refusals), _notes(problem, found, admitted, verdicts))
+
+
+def _admitted(
+    problem: Problem, placed: list[Placed]
+) -> tuple[Deployment, list[Placed], list[Refusal]]:
+    """All that fits; only where not all fits is it tried one by one."""
+    everything = deploy(problem, placed)
+    if _short(problem, everything) is None:
+        return everything, placed, []
+    admitted: list[Placed] = []
+    refusals: list[Refusal] = []
+    for one in placed:
+        short = _short(problem, deploy(problem, [*admitted, one]))
+        if short is None:
+            admitted.append(one)
+        else:
+            refusals.append(Refusal(one.of.query, *short))
+    return deploy(problem, admitted), admitted, refusals
+
+
+def _short(problem: Problem, tried: Deployment) -> tuple[str, int, str] | None:
+    """The first resource of which a host needs more than it has."""
+    hosts, load = problem.hosts, load_of(problem, tried)
+    for resource, used, has in (
+        ("cpu", load.cpu, hosts.cpu),
+        ("bandwidth out", load.out_bps, hosts.out_bps),
+        ("bandwidth in", load.in_bps, hosts.in_bps),
+    ):
+        over = np.flatnonzero(used > has * (1 + ROUNDING))
+        if len(over):
+            h = int(over[0])
+            told = (
+                f"{hosts.names[h]} would need {amount(float(used[h]))} of {amount(float(has[h]))}"
+            )
+            return (
+                resource,
+                h,
+                f"{told}; this strategy places by the network alone: sqpr looks for room",
+            )
+    if hosts.link_bps is not None:
+        link = np.zeros_like(hosts.link_bps)
+        source, target, sent = tried.sends.T
+        np.add.at(link, (source, target), problem.streams.rate_bps[sent])
+        full = np.argwhere(link > hosts.link_bps * (1 + ROUNDING))
+        if len(full):
+            h, m = (int(i) for i in full[0])
+            told = (
+                f"{hosts.names[h]} to {hosts.names[m]} would carry {amount(float(link[h, m]))} bps"
+            )
+            return "link", h, f"{told} of {amount(float(hosts.link_bps[h, m]))}"
+    return None
+
+
+def _notes(
+    problem: Problem, found: Deployment, admitted: Sequence[Placed], verdicts: Sequence[Verdict]
+) -> tuple[str, ...]:
+    notes = []
+    if problem.hosts.latency_ms is None:
+        notes.append("no latencies are given: all hosts count as equally far from each other")
+    elif admitted:
+        ways = ways_of(problem.hosts)
+        baseline = [Placed(one.of, straight(one.of.tree, ways.latency_ms)) for one in admitted]
+        here, there = (
+            bits_in_flight(problem, found),
+            bits_in_flight(problem, deploy(problem, baseline)),
+        )
+        share = f" ({here / there:.0%})" if there else ""
+        notes.append(f"{bits(here)} in flight{share}, {bits(there)} with everything at the proxies")
+    if problem.running is not None:
+        moves = migrations(problem, problem.running, found)
+        moving = [m for m in moves if m.source is not None and m.target is not None]
+        stay = sum(v.ran and not v.moved for v in verdicts)
+        state = sum(m.state_bytes for m in moving)
+        notes.append(
+            f"{stay} of {sum(v.ran for v in verdicts)} running queries stay as they are; "
+            f"{len(moving)} operators move, with {amount(state)} bytes of state"
+        )
+    return tuple(notes)
