@@ -157,3 +157,100 @@ def test_a_broken_deployment_never_leaves(monkeypatch):
     done = run()
     assert (done.exit_code, done.stdout) == (1, "")
     assert "cheat gave a deployment that can't run" in done.stderr
+
+
+WIDE = {
+    "hosts": [{"name": n} for n in ("north", "south", "hub", "user")],
+    "latency_ms": [[0, 40, 20, 60], [40, 0, 20, 60], [20, 20, 0, 40], [60, 60, 40, 0]],
+    "streams": [
+        {"name": "Trades", "rate_bps": 8000, "home": "north"},
+        {"name": "News", "rate_bps": 8000, "home": "south"},
+    ],
+}
+SCRIPT = """
+CREATE STREAM Trades (symbol INT, price INT, ts BIGINT) TIMESTAMP BY ts;
+CREATE STREAM News (symbol INT, score INT, ts BIGINT) TIMESTAMP BY ts;
+CREATE QUERY movers AS SELECT price, score
+FROM Trades [RANGE 5 SECONDS], News [RANGE 5 SECONDS] WHERE Trades.symbol = News.symbol;
+"""
+
+
+@pytest.mark.parametrize("strategy", ["proxy", "edge", "edge+", "in-network", "optimal"])
+def test_cql_queries_are_placed_between_their_sources_and_a_proxy(strategy, tmp_path):
+    script = tmp_path / "movers.cql"
+    script.write_text(SCRIPT)
+    options = ("--strategy", strategy, "--cql", str(script), "--proxy", "user")
+    answer = json.loads(run(*options, "--explain", "movers", "--json", document=WIDE).stdout)
+    assert answer["admitted"] == 1
+    hosts = {host for host, _ in answer["deployment"]["runs"]}
+    assert hosts <= ({"user"} if strategy == "proxy" else {"north", "south", "hub"})
+    use = answer["network"]["movers"]
+    assert use["straight_bits"] == 960
+    assert use["saving"] == pytest.approx(1 - use["bits"] / 960)
+    assert (use["saving"] > 0.5) == (strategy != "proxy")
+
+
+def test_explain_tells_link_costs_savings_and_stretch(tmp_path):
+    script = tmp_path / "movers.cql"
+    script.write_text(SCRIPT)
+    options = ("--strategy", "optimal", "--cql", str(script), "--proxy", "movers=user")
+    lines = run(*options, "--explain", "movers", "--bound-ms", "90", document=WIDE).stdout
+    assert "8 kbps × 20 ms = 160 bit" in lines
+    assert "in flight, 960 bit with everything at the proxy: saves" in lines
+    assert "times the straight 60 ms, its bound 90 ms" in lines
+
+
+def test_a_map_shows_operators_on_the_network(tmp_path):
+    script, drawing = tmp_path / "movers.cql", tmp_path / "map.svg"
+    script.write_text(SCRIPT)
+    options = ("--strategy", "in-network", "--cql", str(script), "--proxy", "user")
+    assert run(*options, "--map", str(drawing), document=WIDE).exit_code == 0
+    text = drawing.read_text()
+    assert "north; has Trades" in text
+    assert "user; proxy of movers" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), r"$.queries[0].proxy: operators are placed between sources and a proxy"),
+        (("--proxy", "usr"), "--proxy usr: there is no host named 'usr'; did you mean 'user'?"),
+        (("--proxy", "mover=user"), "there is no query named 'mover'; did you mean 'movers'?"),
+    ],
+)
+def test_a_missing_or_unknown_proxy_is_told(options, message, tmp_path):
+    script = tmp_path / "movers.cql"
+    script.write_text(SCRIPT)
+    done = run("--strategy", "edge", "--cql", str(script), *options, document=WIDE)
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "document", "message"),
+    [
+        (SCRIPT, TWO_WAY, "with --cql, the problem has hosts and base streams only"),
+        (SCRIPT.replace("price,", "prise,"), WIDE, 'there is no column "prise"'),
+        (SCRIPT.partition("CREATE QUERY")[0], WIDE, "there is no query in it"),
+        (SCRIPT.replace("News", "Olds"), WIDE, "stream Olds: its home and its rate must be known"),
+    ],
+)
+def test_what_does_not_fit_together_is_told(script, document, message, tmp_path):
+    file = tmp_path / "queries.cql"
+    file.write_text(script)
+    done = run("--cql", str(file), "--proxy", "user", document=document)
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+def test_a_bound_below_every_way_refuses_with_the_reason(tmp_path):
+    script = tmp_path / "movers.cql"
+    script.write_text(SCRIPT)
+    options = ("--strategy", "edge", "--cql", str(script), "--proxy", "user", "--bound-ms", "50")
+    done = run(*options, document=WIDE)
+    assert done.exit_code == 1
+    answer = json.loads(run(*options, "--json", document=WIDE).stdout)
+    (refused,) = answer["refused"]
+    assert refused["resource"] == "latency"
+    assert "nothing meets the bound of 50 ms" in refused["detail"]
+    assert "alone takes 60 ms to the proxy" in refused["detail"]

@@ -22,11 +22,26 @@ def plan(
         int | None, typer.Option(min=0, help="How hard a solver tries, in its own units.")
     ] = None,
     batch: Annotated[int, typer.Option(min=1, help="Queries that are planned together.")] = 1,
+    cql: Annotated[
+        Path | None,
+        typer.Option(help="Queries in CQL; the problem then has hosts and base streams only."),
+    ] = None,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(help="Where results are wanted: HOST for all queries, or QUERY=HOST."),
+    ] = None,
+    bound_ms: Annotated[
+        float | None, typer.Option(min=0, help="A bound on every query's latency.")
+    ] = None,
     explain: Annotated[
         list[str] | None, typer.Option(help="A query whose plan is shown; all for every one.")
     ] = None,
     svg: Annotated[
         Path | None, typer.Option(help="Draw hosts and traffic, or the plan of --explain.")
+    ] = None,
+    map_file: Annotated[
+        Path | None,
+        typer.Option("--map", help="Draw operators and traffic on the network, as SVG."),
     ] = None,
     dot: Annotated[Path | None, typer.Option(help="The same for Graphviz.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
@@ -36,6 +51,18 @@ def plan(
 
     run(
         Request(
-            problem, strategy, weights or "", work_limit, batch, explain or [], svg, dot, as_json
+            problem=problem,
+            strategy=strategy,
+            weights=weights or "",
+            work_limit=work_limit,
+            batch=batch,
+            cql=cql,
+            proxies=proxy or [],
+            bound_ms=bound_ms,
+            explain=explain or [],
+            svg=svg,
+            map_file=map_file,
+            dot=dot,
+            as_json=as_json,
         )
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,8 +14,9 @@ from thalweg.cli.output import emit, emit_table
 from thalweg.placement.arrays import NONE
 from thalweg.placement.cost import cost_of, load_of
 from thalweg.placement.documents import write_deployment
-from thalweg.placement.explain import explain
+from thalweg.placement.explain import Plans, explain
 from thalweg.placement.impossible import Impossible, Lack, impossible
+from thalweg.placement.network_use import NetworkUse, query_use, use_text
 from thalweg.placement.problem import Problem
 from thalweg.placement.strategy import Options, Outcome
 from thalweg.placement.units import amount, bps, percent
@@ -122,10 +123,17 @@ class PlanReport:
     def _explained(self, query: int) -> Iterator[str]:
         if self.outcome.deployment.serves[query] != NONE:
             yield explain(self.problem, self.outcome.deployment, query)
+            use = self._use(query)
+            if use is not None:
+                yield use_text(use, float(self.problem.queries.latency_bound_ms[query]))
             return
         name = self.asked.queries.names[query]
-        told = [r.detail for r in self.outcome.refusals if r.query == query]
-        yield f"{name}: not admitted" + "".join(f"; {detail}" for detail in told)
+        why = [r.detail for r in self.outcome.refusals if r.query == query]
+        yield f"{name}: not admitted" + "".join(f"; {detail}" for detail in why)
+
+    def _use(self, query: int) -> NetworkUse | None:
+        plan = Plans(self.problem, self.outcome.deployment).of(query)
+        return None if plan is None else query_use(self.problem, plan)
 
     def _lacking(self, found: Impossible) -> str:
         if not found.lacks:
@@ -167,6 +175,11 @@ class PlanReport:
                 for r in self.outcome.refusals
             ],
             "explain": {names[q]: "\n".join(self._explained(q)) for q in self.explained},
+            "network": {
+                names[q]: {**asdict(use), "saving": use.saving, "stretch": use.stretch}
+                for q in self.explained
+                if (use := self._use(q)) is not None
+            },
             "deployment": msgspec.json.decode(deployed),
         }
 

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
 from thalweg.cli.output import emit_json, emit_table
+from thalweg.cli.plan_queries import with_cql, with_wishes
 from thalweg.cli.plan_report import PlanReport
 from thalweg.placement.cost import Weights
 from thalweg.placement.documents import read_problem
 from thalweg.placement.drawing.dot import deployment_dot, plan_dot
+from thalweg.placement.drawing.map import map_svg
 from thalweg.placement.drawing.svg import deployment_svg, plan_svg
 from thalweg.placement.explain import Plans
 from thalweg.placement.problem import Problem, ProblemError
@@ -28,8 +30,12 @@ class Request:
     weights: str
     work_limit: int | None
     batch: int
+    cql: Path | None
+    proxies: list[str]
+    bound_ms: float | None
     explain: list[str]
     svg: Path | None
+    map_file: Path | None
     dot: Path | None
     as_json: bool
 
@@ -40,6 +46,10 @@ def run(request: Request) -> None:
             _list(as_json=request.as_json)
             return
         asked = _read(request.problem)
+        if request.cql is not None:
+            asked = with_cql(asked, request.cql)
+        if request.proxies or request.bound_ms is not None:
+            asked = with_wishes(asked, request.proxies, request.bound_ms)
         strategy = _strategy(request.strategy)
         explained = _queries(asked, request.explain)
         options = _options(request)
@@ -50,6 +60,8 @@ def run(request: Request) -> None:
         report = PlanReport(strategy.name, asked, outcome, explained)
         report.check()
         _draw(report, request.svg, request.dot)
+        if request.map_file is not None:
+            _write(request.map_file, map_svg(report.problem, report.outcome.deployment))
         if request.as_json:
             emit_json(report.data())
         else:
@@ -126,7 +138,11 @@ def _draw(report: PlanReport, svg: Path | None, dot: Path | None) -> None:
         if report.explained and not drawn:
             raise CommandFailed(f"{file}: no explained query was admitted", BAD_INPUT)
         text = one(problem, *drawn[0]) if drawn else whole(problem, deployment)
-        try:
-            file.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise CommandFailed(f"{file}: {error.strerror}", BAD_INPUT) from None
+        _write(file, text)
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandFailed(f"{file}: {error.strerror}", BAD_INPUT) from None

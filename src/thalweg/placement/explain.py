@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from thalweg.placement.arrays import NONE
 from thalweg.placement.deployment import Deployment
 from thalweg.placement.problem import Problem
-from thalweg.placement.units import amount, bps
+from thalweg.placement.units import amount, bits, bps
 
 
 class Kind(enum.StrEnum):
@@ -89,12 +89,16 @@ def title(problem: Problem, node: Node) -> tuple[str, str]:
 
 
 def sending(problem: Problem, arc: Arc, target: int) -> str:
-    """What goes over the network to the host `target`, and how much."""
+    """What goes over the network to the host `target`, how much, and what that takes of it."""
     if not arc.sent:
         return ""
-    rate = bps(float(problem.streams.rate_bps[arc.node.stream]))
+    rate = float(problem.streams.rate_bps[arc.node.stream])
     name = problem.streams.names[arc.node.stream]
-    return f"sends {name} to {problem.hosts.names[target]}, {rate}"
+    told = f"sends {name} to {problem.hosts.names[target]}, {bps(rate)}"
+    if problem.hosts.latency_ms is None:
+        return told
+    way = float(problem.hosts.latency_ms[arc.node.host, target])
+    return f"{told} × {way:g} ms = {bits(rate * way / 1000)}"
 
 
 def explain(problem: Problem, deployment: Deployment, query: int) -> str:

@@ -13,6 +13,7 @@ from thalweg.placement.arrays import Floats
 from thalweg.placement.deployment import Deployment
 from thalweg.placement.explain import Kind, Node
 from thalweg.placement.problem import Problem
+from thalweg.placement.units import bits
 
 _MS = 1e-3
 
@@ -65,3 +66,13 @@ def _through(node: Node, rate: Floats, latency: Floats) -> tuple[float, float]:
         cost += below + float(rate[arc.node.stream]) * way
         delay = max(delay, late + way)
     return cost, delay
+
+
+def use_text(use: NetworkUse, bound_ms: float) -> str:
+    """In a line for people."""
+    bound = f", its bound {bound_ms:g} ms" if bound_ms < inf else ""
+    return (
+        f"{bits(use.bits)} in flight, {bits(use.straight_bits)} with everything at the proxy: "
+        f"saves {use.saving:.0%}; {use.delay_ms:g} ms, {use.stretch:.2f} times the straight "
+        f"{use.straight_ms:g} ms{bound}"
+    )

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import cos, hypot, isfinite, pi, sin
 from xml.sax.saxutils import escape
 
 from thalweg.placement.cost import load_of
 from thalweg.placement.deployment import Deployment
 from thalweg.placement.drawing.flows import flows
+from thalweg.placement.drawing.marks import Point, document, shortened, text
 from thalweg.placement.explain import Node, sending, title
 from thalweg.placement.problem import Problem
 from thalweg.placement.units import bps, percent
 
-Point = tuple[float, float]
-
-_STYLE = (
-    "text{font:12px sans-serif;fill:#222;text-anchor:middle}.small{font-size:10px;fill:#556}"
-    "rect{fill:#f4f6f8;stroke:#667}.run{fill:#dce9f7;stroke:#36a}.relay{fill:#fdf1d8;stroke:#b80}"
-    ".home{fill:#e3f2e1;stroke:#383}.bar{fill:#36a;stroke:none}.full{fill:#c33;stroke:none}"
-    "path{stroke:#99a;fill:none}"
-)
 _WIDTH, _HEIGHT = 160, 44  # of a box
 _ROW, _COLUMN = 70, 350
 _NEARLY_FULL = 0.95
@@ -54,7 +46,7 @@ def deployment_svg(problem: Problem, deployment: Deployment) -> str:
         parts.append(_box(place, "", problem.hosts.names[host], note))
         if isfinite(capacity) and capacity > 0:
             parts.append(_bar(place, min(1.0, float(load.cpu[host]) / capacity)))
-    return _document(2 * middle, 2 * middle, parts)
+    return document(2 * middle, 2 * middle, parts)
 
 
 def plan_svg(problem: Problem, query: int, plan: Node) -> str:
@@ -64,10 +56,10 @@ def plan_svg(problem: Problem, query: int, plan: Node) -> str:
     out = (end[0] + _COLUMN - _WIDTH, end[1])
     drawing.parts.append(_straight((end[0] + _WIDTH / 2, end[1]), (out[0] - 4, out[1])))
     name, stream = problem.queries.names[query], problem.streams.names[plan.stream]
-    drawing.parts.append(_text((out[0] + 40, out[1] + 4), name))
+    drawing.parts.append(text((out[0] + 40, out[1] + 4), name))
     between = ((end[0] + _WIDTH / 2 + out[0]) / 2, end[1] - 6)
-    drawing.parts.append(_text(between, _short(stream), "small"))
-    return _document(out[0] + 100, 20 + drawing.rows * _ROW, drawing.parts)
+    drawing.parts.append(text(between, shortened(stream), "small"))
+    return document(out[0] + 100, 20 + drawing.rows * _ROW, drawing.parts)
 
 
 class _Plan:
@@ -92,7 +84,7 @@ class _Plan:
             told = sending(self.problem, arc, node.host) or f"{arc.node.kind} here"
             if arc.sent:
                 where = ((start[0] + stop[0]) / 2, (start[1] + stop[1]) / 2 - 6)
-                self.parts.append(_text(where, _short(told, 34), "small"))
+                self.parts.append(text(where, shortened(told, 34), "small"))
         self.parts.append(_box((x, y), node.kind, *title(self.problem, node)))
         return x, y
 
@@ -106,8 +98,8 @@ def _box(middle: Point, kind: str, head: str, note: str) -> str:
     return (
         f'<rect class="{kind}" x="{x - _WIDTH / 2:.1f}" y="{y - _HEIGHT / 2:.1f}"'
         f' width="{_WIDTH}" height="{_HEIGHT}" rx="5"><title>{escape(head)}</title></rect>'
-        + _text((x, y - 3), _short(head))
-        + _text((x, y + 13), _short(note, 30), "small")
+        + text((x, y - 3), shortened(head))
+        + text((x, y + 13), shortened(note, 30), "small")
     )
 
 
@@ -115,10 +107,6 @@ def _bar(middle: Point, share: float) -> str:
     kind = "full" if share > _NEARLY_FULL else "bar"
     x, y = middle[0] - _WIDTH / 2, middle[1] + _HEIGHT / 2 - 4
     return f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{_WIDTH * share:.1f}" height="4"/>'
-
-
-def _text(at: Point, text: str, kind: str = "") -> str:
-    return f'<text class="{kind}" x="{at[0]:.1f}" y="{at[1]:.1f}">{escape(text)}</text>'
 
 
 def _straight(start: Point, stop: Point, width: float = 1.0) -> str:
@@ -135,20 +123,4 @@ def _bend(start: Point, stop: Point, middle: Point, width: float, told: str) -> 
     return (
         f'<path d="{way}" stroke-width="{width:.1f}" opacity="0.6" marker-mid="url(#tip)">'
         f"<title>{escape(told)}</title></path>"
-    )
-
-
-def _short(text: str, length: int = 24) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def _document(width: float, height: float, parts: Sequence[str]) -> str:
-    tip = (
-        '<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8"'
-        ' markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0 L8,4 L0,8 z"'
-        ' style="fill:#667;stroke:none"/></marker>'
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}">'
-        f"<style>{_STYLE}</style><defs>{tip}</defs>{''.join(parts)}</svg>\n"
     )
