@@ -308,9 +308,11 @@ def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
 
 def walk(node: Node) -> Iterator[Node]:
     """The node and everything below it, parents first."""
-    yield node
-    for child in inputs_of(node):
-        yield from walk(child)
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(inputs_of(node)))
 
 
 def transform(node: Node, change: Callable[[Node], Node]) -> Node:

@@ -54,6 +54,22 @@ class Generation:
             and knows_enough(dict(self.run.horizons), member, frontier)
         )
 
+    def covers_all_of(self, other: Generation) -> bool:
+        """Whether whatever the other one can answer can be answered from here."""
+        return (
+            not self.is_lifted
+            and self.representative.covers(other.representative.to_core())
+            and (self.operator.keeps_ends or not other.operator.keeps_ends)
+            and _sees_no_less(self.run, other.run)
+        )
+
+
+def _sees_no_less(one: Registered, other: Registered) -> bool:
+    """Whether every tuple that the other run has seen was seen by this one, too."""
+    own = dict(one.horizons)
+    theirs = dict(other.horizons)
+    return all(h <= theirs.get(s, BEGINNING) for s, h in own.items())
+
 
 def knows_enough(horizons: Mapping[str, int], member: Registered, frontier: int) -> bool:
     """Whether who has seen the streams from these horizons on has seen every tuple that can still

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from thalweg.engine.shared import physical as ph
@@ -49,6 +49,16 @@ def is_liftable(query: Registered) -> bool:
 
 def is_finite(query: Registered) -> bool:
     return all(w.length is not None for w in core_of(query).windows)
+
+
+@dataclass(frozen=True)
+class _Offer:
+    """Whom a generation would take, whom it would leave, and which others would then be empty."""
+
+    home: Generation
+    taken: list[Registered]
+    left: list[Registered]
+    emptied: list[Generation]
 
 
 class Regrouping:
@@ -170,22 +180,43 @@ class Regrouping:
         living: dict[str, list[Registered]],
         now: int,
     ) -> list[Registered]:
-        """Move whom the ablest generation can take; gives those whom it cannot."""
+        """Move to the ablest generation whom it can take; gives those whom it cannot.
+
+        The largest is asked first: if it can take everybody, the fewest have to move.
+        """
         if not ready:
             return alone
+        by_size = sorted(ready, key=lambda g: -len(living[g.name]))
+        offers = []
+        for home in by_size:
+            offers.append(self._offer(home, ready, alone, living, now))
+            if not offers[-1].left:
+                break
+        best = min(offers, key=lambda o: len(o.left))
+        self._move(best.taken, best.home)
+        for other in best.emptied:
+            self._end(other)
+        return best.left
 
-        def strangers(home: Generation) -> list[Registered]:
-            return [*alone, *(m for name, of in living.items() if name != home.name for m in of)]
-
-        takes = {g.name: [m for m in strangers(g) if g.covers(m, now)] for g in ready}
-        # Who takes most; a new generation has nobody yet, and must not lose to a large one.
-        home = max(ready, key=lambda g: (len(takes[g.name]), len(living[g.name])))
-        self._move(takes[home.name], home)
-        moved = {m.name for m in takes[home.name]}
-        for other in ready:
-            if other is not home and all(m.name in moved for m in living[other.name]):
-                self._end(other)
-        return [m for m in strangers(home) if m.name not in moved]
+    def _offer(
+        self,
+        home: Generation,
+        ready: list[Generation],
+        alone: list[Registered],
+        living: dict[str, list[Registered]],
+        now: int,
+    ) -> _Offer:
+        offer = _Offer(home, [], [], [])
+        for query in alone:
+            (offer.taken if home.covers(query, now) else offer.left).append(query)
+        for other in (g for g in ready if g is not home):
+            members = living[other.name]
+            if home.covers_all_of(other) or all(home.covers(m, now) for m in members):
+                offer.taken.extend(members)
+                offer.emptied.append(other)
+            else:  # as long as some have to stay, moving the others saves nothing
+                offer.left.extend(members)
+        return offer
 
     def _end(self, generation: Generation) -> None:
         self.engine.store.end_generation(generation.name, self._tick)

@@ -19,6 +19,7 @@ from thalweg.engine.shared.groups import core_of
 from thalweg.engine.shared.physical import Ending
 from thalweg.engine.shared.physical import walk as walk_physical
 from thalweg.engine.shared.planning import Registered, make_plan
+from thalweg.engine.shared.spec import stems_of
 from thalweg.engine.shared.task import Flow, Plan
 from thalweg.engine.site.errors import WrongUse
 from thalweg.engine.site.explaining_groups import explain_sharing
@@ -111,7 +112,7 @@ def _planned(site: Site, query: QueryDef) -> tuple[Plan, Flow, Ending]:
         columns = tuple(f.name for f in query.plan.schema)
         streams = tuple(sorted(s.name for s in base_streams(query.plan)))
         made = Registered(query.name, columns, streams, -1, None, (), plan=query.plan)
-        plan = make_plan([*engine.runs.values(), made], engine.streams, engine._stems())
+        plan = make_plan([*engine.runs.values(), made], engine.streams, stems_of(engine.store))
         run = query.name
     return next(
         (plan, flow, output) for flow in plan.flows for name, output in flow.outputs if name == run

@@ -15,6 +15,7 @@ import msgspec
 from thalweg.engine.shared.cut import Cut
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.planning import Registered, make_plan
+from thalweg.engine.shared.spec import stems_of
 from thalweg.engine.site.book import Book
 
 log = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ def park_culprits(engine: SharedEngine, book: Book) -> dict[str, str]:
         try:
             if cut is None:
                 runs = engine.runs
-                make_plan([runs[n] for n in names], engine.streams, engine._stems())
+                make_plan([runs[n] for n in names], engine.streams, stems_of(engine.store))
             else:
                 engine.rehearse(cut, names)
         except Exception as error:
