@@ -42,6 +42,16 @@ def test_three_streams_meet_in_the_middle_where_edge_plus_goes_to_a_source() -> 
     assert place(tree, ways, in_network(1))[3] == 4
 
 
+def test_of_equally_cheap_hosts_the_nearest_to_the_proxy_is_taken() -> None:
+    """Anywhere between two equal streams costs the same; the middle is on the way."""
+    rows = [[0, 40, 20, 60], [40, 0, 20, 60], [20, 20, 0, 40], [60, 60, 40, 0]]
+    distance = np.array(rows, float)
+    tree = make_tree(
+        "q", (Source("a", 8, 0), Source("b", 8, 1)), (Operator("ab", ("a", "b"), 0.1),), proxy=3
+    )
+    assert place(tree, Ways(distance, distance), in_network(5)).tolist() == [0, 1, 2, 3]
+
+
 def test_hosts_that_are_too_late_take_no_part_of_k() -> None:
     """The best place in between lies off the way to the proxy; a bound leaves the next one."""
     ways = star((0.0, 0.0), (0.0, 0.2), (0.0, 50.0))

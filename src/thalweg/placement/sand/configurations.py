@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from thalweg.placement.arrays import NONE, Floats, Ints
+from thalweg.placement.sand.tree import ROUNDING
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,10 +107,15 @@ def combined(inputs: Sequence[Configurations], asked: Asked, ways: Ways) -> Conf
     return Configurations(NONE, leaves, cost, delay, places)
 
 
-def choose(found: Configurations, locations: Iterable[int]) -> Configurations:
-    """The cheapest of these locations (6); of equals the first."""
+def choose(
+    found: Configurations, locations: Iterable[int], onward_ms: Floats | None = None
+) -> Configurations:
+    """The cheapest of these locations (6); of equals the nearest to where the result goes."""
     tried = list(dict.fromkeys(locations))
-    return replace(found, best=min(tried, key=lambda v: float(found.cost[v])))
+    cost = found.cost[tried]
+    equal = [v for v, c in zip(tried, cost, strict=True) if c <= cost.min() * (1 + ROUNDING)]
+    best = equal[0] if onward_ms is None else min(equal, key=lambda v: float(onward_ms[v]))
+    return replace(found, best=best)
 
 
 def with_better(known: Configurations, found: Iterable[Configuration]) -> Configurations:

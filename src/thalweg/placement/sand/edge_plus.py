@@ -27,10 +27,11 @@ from thalweg.placement.sand.edge import three_cases
 
 
 def edge_plus(inputs: Sequence[Configurations], asked: Asked, ways: Ways) -> Configurations:
-    found = choose(combined(inputs, asked, ways), three_cases(inputs, asked))
+    onward = ways.latency_ms[:, asked.proxy]
+    found = choose(combined(inputs, asked, ways), three_cases(inputs, asked), onward)
     limit = float(ways.latency_ms[found.inputs[:, found.best], found.best].sum())
     near = list(close_together(inputs, asked, ways, limit))
-    return choose(with_better(found, near), [found.best, *(one.location for one in near)])
+    return choose(with_better(found, near), [found.best, *(one.location for one in near)], onward)
 
 
 def close_together(

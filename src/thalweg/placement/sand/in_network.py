@@ -25,7 +25,8 @@ def in_network(k: int) -> Placer:
             return found
         hosts = between([below.best for below in inputs], ways.latency_ms)
         in_time = hosts[np.isfinite(found.cost[hosts])]
-        return choose(found, [found.best, *in_time[:k].tolist()])
+        tried = [found.best, *in_time[:k].tolist()]
+        return choose(found, tried, ways.latency_ms[:, asked.proxy])
 
     return placed
 
