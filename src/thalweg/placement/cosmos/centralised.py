@@ -1,0 +1,76 @@
+"""Query distribution by one node that knows everything, and simpler yardsticks (COSMOS 3.4.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thalweg.placement.arrays import Ints, ints
+from thalweg.placement.cosmos.graphs import Library, Run, at_once, build
+from thalweg.placement.cosmos.hierarchy import Cluster
+from thalweg.placement.cosmos.sweeping import Places, place_in_order, sweep
+from thalweg.placement.cosmos.system import Settings, System
+from thalweg.placement.cosmos.view import View, decide, view
+
+
+def flat(system: System) -> Cluster:
+    """The tree without levels: all providers under one coordinator."""
+    return Cluster(system.root.centre, tuple(Cluster(i) for i in range(len(system.network))))
+
+
+def global_view(system: System, settings: Settings) -> View:
+    limits = system.limits(settings.balance)
+    return view(flat(system), system.network, system.substreams, limits)
+
+
+def greedy(system: System, settings: Settings) -> Ints:
+    """Only the greedy half of Algorithm 3.2, over all queries and providers: heaviest first."""
+    places = Places(system.queries, system.substreams, global_view(system, settings))
+    order = np.argsort(-system.queries.weight, kind="stable")
+    place_in_order(places, order.tolist())
+    return ints(places.mapping)
+
+
+def centralised(
+    system: System, proxy: Ints, settings: Settings, *, run: Run[Any] = at_once
+) -> Ints:
+    """Algorithm 3.2 over all providers at once, then over all queries.
+
+    The edges of 60,000 queries fit nowhere, so that here too the graph is coarsened first, by the
+    same hierarchy, down to what the root gets from its children: six times as fine as what the
+    root itself would map.
+    """
+    seen = global_view(system, settings)
+    everything = system.root
+    graph = build(
+        everything,
+        system.queries,
+        proxy,
+        system.substreams,
+        settings.most_vertices,
+        settings.seed,
+        run=run,
+    )
+    library = Library.of(graph)
+
+    def one_node() -> Ints:
+        tags, mapping = graph.finer, None
+        while len(tags) and tags.graph[0] != -1:
+            if mapping is None:
+                mapping = decide(library.vertices(tags), system.substreams, seen)
+            tags, parent = library.finer(tags)
+            mapping = ints(mapping[parent])
+        start = np.zeros(len(system.queries), np.int32)
+        if mapping is None:
+            mapping = decide(system.queries.chosen(tags.vertex), system.substreams, seen)
+        start[tags.vertex] = mapping
+        return sweep(system.queries, system.substreams, seen, ints(start), passes=20)
+
+    found: Ints = run(everything, "centralised", one_node)
+    return found
+
+
+def naive(proxy: Ints) -> Ints:
+    """Every query at its local provider, whatever the load."""
+    return proxy

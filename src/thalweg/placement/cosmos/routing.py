@@ -1,0 +1,145 @@
+"""Online query routing over the coordinator tree (COSMOS 3.3.6), one by one and in bulk.
+
+A new query goes to the root, which sends it to the child where it adds least to the weighted edge
+cut, and so on down to a provider. With a bound, only children with room for it are considered; the
+source has none, and lets redistribution put right what gets out of balance.
+
+In bulk, all queries of a batch see the tables as they were before it. Each coordinator counts what
+it has sent where at the end of a batch; what others sent elsewhere it learns when `refresh` is
+called, as it would from the regular reports of its parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from thalweg.placement.arrays import Floats, Ints, floats, ints
+from thalweg.placement.cosmos.cost import Counts, counts
+from thalweg.placement.cosmos.desk import Desk, choose, choose_many, rows_of
+from thalweg.placement.cosmos.hierarchy import Cluster
+from thalweg.placement.cosmos.model import Balance, Vertices
+from thalweg.placement.cosmos.system import System
+from thalweg.placement.cosmos.view import Region, view
+
+
+class Router:
+    """All coordinators of a system, each with its desk."""
+
+    def __init__(
+        self,
+        system: System,
+        provider: Ints,
+        balance: Balance | None = None,
+        *,
+        announced: float = 0.0,
+    ) -> None:
+        """`provider` says where the system's queries are; without a balance, load is no matter.
+
+        The bound is on shares of all load that there is; what is known to come may be announced.
+        """
+        self._system, self._balance = system, balance
+        self._expected = float(system.queries.weight.sum()) + announced
+        self._wanting: Counts = counts(system.queries.interests, provider, len(system.network))
+        self._load = np.bincount(provider, system.queries.weight, len(system.network))
+        self._rate_bps = system.substreams.rate_bps
+        self.desks: dict[int, Desk] = {}
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Every coordinator learns anew where all queries are."""
+        self.desks = {}
+        self._open(self._system.root, ())
+
+    def _open(self, cluster: Cluster, elsewhere: tuple[Region, ...]) -> None:
+        if cluster.is_provider:
+            return
+        system = self._system
+        inside = [self._wanting[c.providers].sum(axis=0) for c in cluster.children]
+        load = floats(self._load[c.providers].sum() for c in cluster.children)
+        seen = view(cluster, system.network, system.substreams, load, elsewhere)
+        self.desks[id(cluster)] = Desk(seen, self._rate_bps, np.stack(inside), load)
+        for number, child in enumerate(cluster.children):
+            siblings = (
+                Region(c.centre, inside[i]) for i, c in enumerate(cluster.children) if i != number
+            )
+            self._open(child, (*elsewhere, *siblings))
+
+    def route(self, queries: Vertices) -> Ints:
+        """One by one, each seeing where all before it went."""
+        found = np.zeros(len(queries), np.int32)
+        rows, flow = queries.interests, rows_of(queries, self._rate_bps)
+        results = queries.results.toarray()
+        for q, weight in enumerate(queries.weight.tolist()):
+            mine = slice(rows.indptr[q], rows.indptr[q + 1])
+            wants, wanted = rows.indices[mine], rows.data[mine]
+            cluster = self._system.root
+            while not cluster.is_provider:
+                desk = self.desks[id(cluster)]
+                cost = desk.cost(wants, wanted, results[q])
+                child = choose(cost, weight, self._largest_room(cluster, weight))
+                desk.put(wants, flow[mine], weight, child)
+                cluster = cluster.children[child]
+            found[q] = cluster.centre
+            self._wanting[cluster.centre, wants] += wanted
+            self._load[cluster.centre] += weight
+        return ints(found)
+
+    def route_in_bulk(self, queries: Vertices, batch: int = 5_000) -> Ints:
+        found = np.zeros(len(queries), np.int32)
+        for some in np.array_split(np.arange(len(queries)), -(-len(queries) // batch) or 1):
+            chosen = queries.chosen(some)
+            found[some] = self._route_batch(chosen)
+        return ints(found)
+
+    def _route_batch(self, queries: Vertices) -> Ints:
+        found = np.zeros(len(queries), np.int32)
+        total = float(queries.weight.sum())
+        for cluster, mine in self._descend(self._system.root, queries, total):
+            found[mine] = cluster.centre
+        places = len(self._system.network)
+        wanting = counts(queries.interests, ints(found), places)
+        load = np.bincount(found, queries.weight, places)
+        self._wanting += wanting
+        self._load += load
+        for cluster in self._system.root.coordinators():
+            inside = np.stack([wanting[c.providers].sum(axis=0) for c in cluster.children])
+            added = floats(load[c.providers].sum() for c in cluster.children)
+            self.desks[id(cluster)].add(inside, added)
+        return ints(found)
+
+    def _descend(
+        self, cluster: Cluster, queries: Vertices, total: float
+    ) -> Iterator[tuple[Cluster, np.ndarray]]:
+        """Providers, each with the queries that come to it."""
+        if cluster.is_provider:
+            yield cluster, np.arange(len(queries))
+            return
+        child = self.children_of(cluster, queries, total)
+        for number, below in enumerate(cluster.children):
+            mine = np.flatnonzero(child == number)
+            if len(mine):
+                for provider, those in self._descend(below, queries.chosen(mine), total):
+                    yield provider, mine[those]
+
+    def children_of(self, cluster: Cluster, queries: Vertices, arriving: float) -> Ints:
+        """One coordinator's part: the child that each query goes to; `arriving`: load in all."""
+        desk = self.desks[id(cluster)]
+        cost = desk.costs(queries.interests, queries.results)
+        capability = self._system.network.capability
+        below = floats(capability[c.providers].sum() for c in cluster.children)
+        return choose_many(cost, queries.weight, self._limits(below, arriving) - desk.load)
+
+    def _largest_room(self, cluster: Cluster, weight: float) -> Floats:
+        """Of each child, the room of that provider below it which has most."""
+        room = self._limits(self._system.network.capability, weight) - self._load
+        return floats(room[c.providers].max() for c in cluster.children)
+
+    def _limits(self, capability: Floats, arriving: float) -> Floats:
+        if self._balance is None:
+            return np.full(len(capability), np.inf)
+        total = max(self._expected, float(self._load.sum()) + arriving)
+        share = capability / self._system.network.capability.sum()
+        limits: Floats = (1 + self._balance.slack) * share * total
+        return limits

@@ -1,0 +1,74 @@
+"""What a coordinator knows when it decides: its children, and where everything else is.
+
+COSMOS 3.3.3: the network subgraph of a coordinator has its child coordinators as vertices; a child
+stands for all that is below it. What lies outside is known by region: a sibling of the coordinator
+or of one above it, with the number of queries there that want each substream. So every decision
+counts the pull of all queries, at a price of some hundred kilobytes from above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from thalweg.placement.arrays import Floats, Ints, floats
+from thalweg.placement.cosmos.cost import Counts
+from thalweg.placement.cosmos.hierarchy import Cluster
+from thalweg.placement.cosmos.mapping import MappingTask, map_greedily, refine, relieve
+from thalweg.placement.cosmos.model import Network, Substreams, Vertices
+from thalweg.placement.cosmos.overlaps import overlaps
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Region:
+    """Queries elsewhere: where they are, and how many want each substream."""
+
+    centre: int
+    counts: Counts  # [substream]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    latency_ms: Floats  # [child, child]
+    proxy_ms: Floats  # [provider, child]
+    field: Floats  # [substream, child]: what a query pays there for wanting the substream
+    limits: Floats  # [child]
+
+    def pull(self, vertices: Vertices) -> Floats:
+        """[vertex, child]: the cost of edges to sources, to proxies and to queries elsewhere."""
+        found: Floats = vertices.interests @ self.field + vertices.results @ self.proxy_ms
+        return found
+
+    def task(self, vertices: Vertices, substreams: Substreams) -> MappingTask:
+        edges = overlaps(vertices.interests, substreams.rate_bps)
+        pull = self.pull(vertices)
+        return MappingTask(edges, pull, vertices.weight, self.latency_ms, self.limits)
+
+
+def view(
+    cluster: Cluster,
+    network: Network,
+    substreams: Substreams,
+    limits: Floats,
+    elsewhere: Sequence[Region] = (),
+) -> View:
+    """The view of a coordinator; `limits` are those of its children."""
+    centres = np.array([child.centre for child in cluster.children])
+    way_ms = network.source_ms[:, centres][substreams.source]
+    if elsewhere:
+        apart = network.latency_ms[np.ix_(np.array([r.centre for r in elsewhere]), centres)]
+        way_ms = way_ms + np.stack([r.counts for r in elsewhere], axis=1) @ apart
+    return View(
+        floats(network.latency_ms[np.ix_(centres, centres)]),
+        floats(network.latency_ms[:, centres]),
+        floats(way_ms * substreams.rate_bps[:, None]),
+        limits,
+    )
+
+
+def decide(vertices: Vertices, substreams: Substreams, seen: View) -> Ints:
+    """Which child each vertex goes to (Algorithm 3.2)."""
+    task = seen.task(vertices, substreams)
+    return refine(task, relieve(task, map_greedily(task)))
