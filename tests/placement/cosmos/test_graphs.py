@@ -10,12 +10,13 @@ from tests.placement.cosmos.systems import proxies, system
 
 from thalweg.placement.arrays import NONE
 from thalweg.placement.cosmos.graphs import Library, QueryGraph, build
+from thalweg.placement.cosmos.system import Settings
 
 
 def graph_of(seed: int, most: int, *, stay: bool = False) -> tuple[QueryGraph, np.ndarray]:
     made = system(seed, providers=20, queries=150)
     at = proxies(made)
-    graph = build(made.root, made.queries, at, made.substreams, most, seed, stay=stay)
+    graph = build(made, at, Settings(most_vertices=most, seed=seed), stay=stay)
     return graph, at
 
 

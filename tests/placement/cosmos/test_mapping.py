@@ -91,7 +91,7 @@ def test_a_negative_gain_is_taken_where_it_leads_to_a_better_mapping() -> None:
     friends = [[0, 0, 9, 0], [0, 0, 0, 9], [9, 0, 0, 0], [0, 9, 0, 0]]
     task = hand_made(friends, [[0, 0, 5]] * 4, [2, 2, 1])
     start = ints([0, 0, 1, 1])
-    assert (Moves(task, start).gain[:, 2] < 0).all()
+    assert (Moves(task, start).offers()[:, 2] < 0).all()
     fine = refine(task, start)
     assert task.cut(fine) == 0
     assert (task.load(fine) <= task.limits).all()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.placement.arrays import Ints, ints
+from thalweg.placement.arrays import NONE, Ints, ints
 from thalweg.placement.cosmos.graphs import Library, Run, at_once, build
 from thalweg.placement.cosmos.hierarchy import Cluster
 from thalweg.placement.cosmos.sweeping import Places, place_in_order, sweep
@@ -42,32 +42,21 @@ def centralised(
     root itself would map.
     """
     seen = global_view(system, settings)
-    everything = system.root
-    graph = build(
-        everything,
-        system.queries,
-        proxy,
-        system.substreams,
-        settings.most_vertices,
-        settings.seed,
-        run=run,
-    )
+    graph = build(system, proxy, settings, run=run)
     library = Library.of(graph)
 
     def one_node() -> Ints:
-        tags, mapping = graph.finer, None
-        while len(tags) and tags.graph[0] != -1:
-            if mapping is None:
-                mapping = decide(library.vertices(tags), system.substreams, seen)
+        tags = graph.finer
+        fine = system.queries.chosen(tags.vertex) if not graph.parts else library.vertices(tags)
+        mapping = decide(fine, system.substreams, seen)
+        while len(tags) and tags.graph[0] != NONE:
             tags, parent = library.finer(tags)
             mapping = ints(mapping[parent])
         start = np.zeros(len(system.queries), np.int32)
-        if mapping is None:
-            mapping = decide(system.queries.chosen(tags.vertex), system.substreams, seen)
         start[tags.vertex] = mapping
         return sweep(system.queries, system.substreams, seen, ints(start), passes=20)
 
-    found: Ints = run(everything, "centralised", one_node)
+    found: Ints = run(system.root, "centralised", one_node)
     return found
 
 

@@ -7,16 +7,19 @@ with the coordinator that made it: to uncoarsen it, that coordinator is asked wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
+from numpy.random import Generator
 
 from thalweg.placement.arrays import NONE, Ints, ints
 from thalweg.placement.cosmos.coarsening import Coarse, coarsen
 from thalweg.placement.cosmos.hierarchy import Cluster
-from thalweg.placement.cosmos.model import Substreams, Vertices, stacked
+from thalweg.placement.cosmos.model import Vertices, stacked
+from thalweg.placement.cosmos.system import Settings, System
 
 _T = TypeVar("_T")
 
@@ -45,6 +48,7 @@ class QueryGraph:
     number: int  # by which tags name it
     coarse: Coarse
     finer: Tags  # of each vertex before coarsening; at a leaf coordinator, graph NONE and a query
+    place: Ints  # of each coarse vertex: the child where its first part comes from
     parts: tuple[QueryGraph, ...] = ()  # of the child coordinators
 
     def all(self) -> Iterator[QueryGraph]:
@@ -60,48 +64,47 @@ class QueryGraph:
 
 
 def build(
-    root: Cluster,
-    queries: Vertices,
-    at: Ints,
-    substreams: Substreams,
-    most: int,
-    seed: int,
-    *,
-    stay: bool = False,
-    run: Run[QueryGraph] = at_once,
+    system: System, at: Ints, settings: Settings, *, stay: bool = False, run: Run[Any] = at_once
 ) -> QueryGraph:
     """The graphs of all coordinators, for queries that are at these providers.
 
-    With `stay`, vertices of different children are not merged, so that each has a place.
+    With `stay`, vertices of different children are not merged, so that each has one place.
     """
-    below: dict[int, int] = {}  # coordinators are numbered from above, as they come
+    numbers = {id(c): number for number, c in enumerate(system.root.coordinators())}
 
     def graph(cluster: Cluster) -> QueryGraph:
-        number = below[id(cluster)] = len(below)
         parts = tuple(graph(c) for c in cluster.children if not c.is_provider)
-        return run(cluster, "coarsen", lambda: _graph(cluster, number, parts))
+        rng = np.random.default_rng([settings.seed, numbers[id(cluster)]])
+        found: QueryGraph = run(cluster, "coarsen", lambda: made(cluster, parts, rng))
+        return found
 
-    def _graph(cluster: Cluster, number: int, parts: tuple[QueryGraph, ...]) -> QueryGraph:
+    def made(cluster: Cluster, parts: tuple[QueryGraph, ...], rng: Generator) -> QueryGraph:
         if parts:
             vertices = stacked([p.coarse.vertices for p in parts])
-            tags = [p.tags for p in parts]
-            finer = Tags(
-                ints(np.concatenate([t.graph for t in tags])),
-                ints(np.concatenate([t.vertex for t in tags])),
-            )
-            place = ints(np.repeat(np.arange(len(parts)), [len(t) for t in tags]))
+            finer = joined([p.tags for p in parts])
+            place = np.repeat(np.arange(len(parts)), [len(p.tags) for p in parts])
         else:
-            mine = np.flatnonzero(np.isin(at, cluster.providers))
-            vertices = queries.chosen(mine)
+            child = np.full(len(system.network), NONE)
+            child[[c.centre for c in cluster.children]] = np.arange(len(cluster.children))
+            mine = np.flatnonzero(child[at] != NONE)
+            vertices = system.queries.chosen(mine)
             finer = Tags(ints(np.full(len(mine), NONE)), ints(mine))
-            place = ints(at[mine])
-        rng = np.random.default_rng([seed, number])
-        kept = place if stay else None
-        return QueryGraph(
-            cluster, number, coarsen(vertices, substreams, most, rng, place=kept), finer, parts
-        )
+            place = child[at[mine]]
+        kept = ints(place) if stay else None
+        coarse = coarsen(vertices, system.substreams, settings.most_vertices, rng, place=kept)
+        first = np.unique(coarse.into, return_index=True)[1]
+        number = numbers[id(cluster)]
+        return QueryGraph(cluster, number, coarse, finer, ints(place[first]), parts)
 
-    return graph(root)
+    return graph(system.root) if system.root.children else _alone(system)
+
+
+def _alone(system: System) -> QueryGraph:
+    """A single provider needs no coordinator."""
+    everyone = np.arange(len(system.queries))
+    finer = Tags(ints(np.full(len(everyone), NONE)), ints(everyone))
+    nowhere = ints(np.zeros(len(everyone), np.int32))
+    return QueryGraph(system.root, 0, Coarse(system.queries, ints(everyone)), finer, nowhere)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,5 +145,12 @@ class Library:
         return Tags(ints(graph_of[order]), ints(vertex_of[order])), ints(parent_of)
 
 
-def chosen(tags: Tags, which: np.ndarray) -> Tags:
+def chosen(tags: Tags, which: npt.NDArray[np.int64]) -> Tags:
     return Tags(ints(tags.graph[which]), ints(tags.vertex[which]))
+
+
+def joined(tags: Sequence[Tags]) -> Tags:
+    return Tags(
+        ints(np.concatenate([t.graph for t in tags])),
+        ints(np.concatenate([t.vertex for t in tags])),
+    )

@@ -50,11 +50,12 @@ class MappingTask:
         return self.limits * (1 + ROUNDING)
 
 
-def map_greedily(task: MappingTask) -> Ints:
+def map_greedily(task: MappingTask, placed: npt.NDArray[np.integer] | None = None) -> Ints:
     """One vertex after the other, the one that would lose most by waiting first.
 
     What it would lose is the difference between the mean and the least cost over the children that
-    have room, for each unit of weight. Who finds no room goes where the violation is least.
+    have room, for each unit of weight. Who finds no room goes where the violation is least. Those
+    that are placed already (not NONE) stay where they are.
     """
     count, children = task.pull.shape
     everyone = np.arange(count)
@@ -62,8 +63,13 @@ def map_greedily(task: MappingTask) -> Ints:
     load = np.zeros(children)
     cost = np.array(task.pull)
     unit = np.where(task.weight > 0, task.weight, 1.0)
-    waiting: Flags = np.ones(count, bool)
-    for _ in everyone:
+    if placed is not None:
+        there = np.flatnonzero(placed != NONE)
+        mapping[there] = placed[there]
+        load += np.bincount(placed[there], task.weight[there], children)
+        cost += task.edges[:, there] @ task.latency_ms[placed[there]]
+    waiting: Flags = mapping == NONE
+    while waiting.any():
         room = task.weight[:, None] <= task.most - load
         open_ = np.where(room, cost, np.inf)
         best = open_.argmin(axis=1)
@@ -93,29 +99,32 @@ class Moves:
         self.task = task
         self.mapping: Mapping = np.array(mapping, np.int32)
         self.load = task.load(mapping)
-        cost = task.pull + task.edges @ task.latency_ms[mapping]
         everyone = np.arange(len(mapping))
+        cost = task.pull + task.edges @ task.latency_ms[mapping]
         self.gain: Floats = cost[everyone, mapping][:, None] - cost
-        self.gain[everyone, mapping] = -np.inf
-        self.done: list[tuple[int, int]] = []
+        self._elsewhere: Flags = np.ones(task.pull.shape, bool)
+        self._elsewhere[everyone, mapping] = False
         self.gained = 0.0
 
-    def fits(self) -> Flags:
-        """[vertex, child]: the child has room for the vertex."""
-        allowed: Flags = self.task.weight[:, None] <= self.task.most - self.load
-        return allowed
+    def offers(self) -> Floats:
+        """[vertex, child]: the gain of each move that keeps the bound, −∞ for all others."""
+        room = self.task.weight[:, None] <= self.task.most - self.load
+        return np.where(room & self._elsewhere, self.gain, -np.inf)
 
     def move(self, v: int, to: int) -> None:
-        """The vertex rests afterwards: it is never offered again."""
         task, at = self.task, int(self.mapping[v])
         self.gained += float(self.gain[v, to])
-        self.done.append((v, to))
         self.mapping[v] = to
         self.load[at] -= task.weight[v]
         self.load[to] += task.weight[v]
         nearer = task.latency_ms[to] - task.latency_ms[at]
         self.gain += task.edges[v][:, None] * (nearer[self.mapping][:, None] - nearer)
-        self.gain[v] = -np.inf
+        self.gain[v] -= self.gain[v, to]
+        self._elsewhere[v, at], self._elsewhere[v, to] = True, False
+
+    def rest(self, v: int) -> None:
+        """The vertex is not offered again."""
+        self._elsewhere[v] = False
 
 
 def relieve(task: MappingTask, mapping: npt.NDArray[np.integer]) -> Ints:
@@ -126,9 +135,8 @@ def relieve(task: MappingTask, mapping: npt.NDArray[np.integer]) -> Ints:
     moves = Moves(task, mapping)
     unit = np.where(task.weight > 0, task.weight, 1.0)[:, None]
     while (moves.load > task.most).any():
-        helps = (moves.load > task.most)[moves.mapping][:, None] & moves.fits()
-        helps &= task.weight[:, None] > 0
-        worth = np.where(helps, moves.gain / unit, -np.inf)
+        helps = (moves.load > task.most)[moves.mapping] & (task.weight > 0)
+        worth = np.where(helps[:, None], moves.offers() / unit, -np.inf)
         v, to = divmod(int(np.argmax(worth)), worth.shape[1])
         if worth[v, to] == -np.inf:
             break
@@ -150,16 +158,14 @@ def refine(task: MappingTask, mapping: npt.NDArray[np.integer], *, passes: int =
 def _pass(task: MappingTask, start: Mapping) -> tuple[Mapping, float]:
     """Every vertex moves once, the largest gain first; the best mapping on the way, its gain."""
     moves = Moves(task, start)
-    best, kept = 0.0, 0
+    best, found = 0.0, start
     for _ in range(len(start)):
-        offers = np.where(moves.fits(), moves.gain, -np.inf)
+        offers = moves.offers()
         v, to = divmod(int(np.argmax(offers)), offers.shape[1])
         if offers[v, to] == -np.inf:
             break
         moves.move(v, to)
+        moves.rest(v)
         if moves.gained > best:
-            best, kept = moves.gained, len(moves.done)
-    found = start.copy()
-    for v, to in moves.done[:kept]:
-        found[v] = to
+            best, found = moves.gained, moves.mapping.copy()
     return found, best

@@ -21,7 +21,7 @@ from thalweg.placement.cosmos.view import View
 
 Table = npt.NDArray[np.float32]  # [substream, place]
 
-_LEAST_GAIN = 1e-6  # of a query's cost: smaller ones are rounding
+ROUNDED = 1e-6  # of a query's cost: smaller gains are none
 
 
 class Places:
@@ -93,11 +93,18 @@ def place_in_order(places: Places, order: Iterable[int]) -> None:
 
 
 def sweep(
-    vertices: Vertices, substreams: Substreams, seen: View, mapping: Ints, *, passes: int = 4
+    vertices: Vertices,
+    substreams: Substreams,
+    seen: View,
+    mapping: Ints,
+    *,
+    passes: int = 4,
+    least_gain: float = ROUNDED,
 ) -> Ints:
     """Moves that pay, the largest gain first, until hardly any is left or `passes` are over.
 
-    Vertices at places with too much load come first, and move even where that does not pay.
+    Vertices at places with too much load come first, and move even where that does not pay. All
+    others must save `least_gain` of their cost.
     """
     places = Places(vertices, substreams, seen)
     places.put_all(vertices, substreams, mapping)
@@ -107,19 +114,19 @@ def sweep(
         gain = cost[everyone, places.mapping] - cost.min(axis=1)
         crowded = (places.load > seen.limits * (1 + ROUNDING))[places.mapping]
         order = np.lexsort((-gain, ~crowded))
-        moved = _moves(places, order[(gain > 0)[order] | crowded[order]].tolist(), seen.limits)
+        moved = _moves(places, order[(gain > 0)[order] | crowded[order]].tolist(), seen, least_gain)
         if moved <= len(vertices) // 500:
             break
     return ints(places.mapping)
 
 
-def _moves(places: Places, order: list[int], limits: Floats) -> int:
-    moved = 0
+def _moves(places: Places, order: list[int], seen: View, least_gain: float) -> int:
+    moved, most = 0, seen.limits * (1 + ROUNDING)
     for v in order:
         cost = places.costs(v)
         at, to = int(places.mapping[v]), places.best(v, cost)
-        pays = cost[at] - cost[to] > _LEAST_GAIN * abs(cost[at])
-        if to != at and (pays or places.load[at] > limits[at] * (1 + ROUNDING)):
+        pays = cost[at] - cost[to] > max(least_gain, ROUNDED) * abs(cost[at])
+        if to != at and (pays or places.load[at] > most[at]):
             places.put(v, to)
             moved += 1
     return moved
