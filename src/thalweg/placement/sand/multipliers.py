@@ -26,6 +26,7 @@ from thalweg.placement.sand.tree import ROUNDING, Tree
 _STEPS = 60
 _CLOSE = 1e-4  # of the cost: a gap between bound and best that is not worth another step
 _SHORTER = 0.7  # a step that did not help was too long
+_SHORTEST = 0.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +63,7 @@ def narrow(tree: Tree, hosts: Hosts, distance: Floats, limit_ms: float, known: I
             scale *= _SHORTER
         slope = np.where((mu > 0) | (late > 0), late, 0.0)
         steepness = float((slope**2).sum())
-        if best.cost - best.least <= _CLOSE * best.cost or steepness == 0:
+        if best.cost - best.least <= _CLOSE * best.cost or steepness == 0 or scale < _SHORTEST:
             break
         mu = np.maximum(0.0, mu + scale * (best.cost - least) / steepness * slope)
     return best

@@ -49,6 +49,8 @@ def search(
         known.append(_joined(kept))
         if not len(known[-1].cost):
             return None
+    if known[tree.root].cost.min() > most:  # the prices took off what is left of its bound
+        return None
     return _read_off(tree, narrowed, latency_ms, known)
 
 

@@ -1,0 +1,1 @@
+"""What the experiments on SAND's placement (6) share."""
