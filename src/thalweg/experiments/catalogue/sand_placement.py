@@ -42,6 +42,7 @@ class Parameters:
     seeds: int = 10  # topologies
     trees: int = 100  # on each, for each configuration
     nodes: int = 1000
+    depths: tuple[int, ...] = (3, 4, 5)  # of the trees, in equal parts
     tight: float = 1.2  # times the longest direct delay
     loose: float = 3.0
     bounds_ms: tuple[float, ...] = (120.0, 300.0)
@@ -68,7 +69,7 @@ def collect(parameters: Parameters, progress: Progress) -> Table:
     for seed in range(parameters.seeds):
         scene = make_scene(seed, parameters.nodes)
         for i, places in enumerate(CONFIGURATIONS.values()):
-            trees = list(scene.trees(places, Shape(), parameters.trees))
+            trees = list(scene.trees(places, Shape(parameters.depths), parameters.trees))
             for number, tree in enumerate(trees):
                 done = (i + number / len(trees)) / len(CONFIGURATIONS)
                 told = f"topology {seed}, {places.name}, tree {number}"
@@ -79,7 +80,10 @@ def collect(parameters: Parameters, progress: Progress) -> Table:
             for place_tree in with_optimum(usual(parameters.k)).values():
                 check(scene, tight[: parameters.verified], place_tree)
             together = scene.trees(
-                places, Shape(), parameters.trees, streams_per_host=parameters.shared
+                places,
+                Shape(parameters.depths),
+                parameters.trees,
+                streams_per_host=parameters.shared,
             )
             for tree in together:
                 one = bounded(tree, parameters.loose, scene.latency_ms)

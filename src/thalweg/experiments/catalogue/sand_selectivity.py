@@ -26,6 +26,7 @@ class Parameters:
     seeds: int = 10  # topologies
     trees: int = 100  # on each, for each selectivity and configuration
     nodes: int = 1000
+    depths: tuple[int, ...] = (3, 4, 5)  # of the trees, in equal parts
     selectivities: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)  # upper bounds
     bound: float = 3.0  # times the longest direct delay
     k: int = 100
@@ -42,7 +43,9 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     for seed in range(parameters.seeds):
         scene = make_scene(seed, parameters.nodes)
         for i, (places, most) in enumerate(cases):
-            trees = scene.trees(CONFIGURATIONS[places], Shape(selectivity=most), parameters.trees)
+            trees = scene.trees(
+                CONFIGURATIONS[places], Shape(parameters.depths, selectivity=most), parameters.trees
+            )
             for number, tree in enumerate(trees):
                 done = (i + number / parameters.trees) / len(cases)
                 progress(f"topology {seed}, {places}", (seed + done) / parameters.seeds)

@@ -26,6 +26,7 @@ class Parameters:
     seeds: int = 10  # topologies
     trees: int = 100  # on each, for each distance
     nodes: int = 1000
+    depths: tuple[int, ...] = (3, 4, 5)  # of the trees, in equal parts
     asd: tuple[float, ...] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)  # of the diameter
     tight: float = 1.2  # times the longest direct delay
     loose: float = 3.0
@@ -42,7 +43,9 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         scene = make_scene(seed, parameters.nodes)
         for i, asd in enumerate(parameters.asd):
             places = Configuration(f"ASD {asd:g}", CLUSTER.apd, asd)
-            for number, tree in enumerate(scene.trees(places, Shape(), parameters.trees)):
+            for number, tree in enumerate(
+                scene.trees(places, Shape(parameters.depths), parameters.trees)
+            ):
                 done = (i + number / parameters.trees) / len(parameters.asd)
                 progress(f"topology {seed}, {places.name}", (seed + done) / parameters.seeds)
                 for multiple in (parameters.tight, parameters.loose):
