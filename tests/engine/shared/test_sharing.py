@@ -207,10 +207,14 @@ MUTANTS = {
 }
 
 
+def run_all() -> None:
+    for late in (False, True):
+        for form in ("", *FORMS):
+            run(alike(form, TOPS[0], late=late), 1, 1, sharing=Sharing.WHEREVER_POSSIBLE)
+
+
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_the_sets_catch(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*MUTANTS[mutant])
     with pytest.raises((AssertionError, KeyError)):
-        for late in (False, True):
-            for form in ("", *FORMS):
-                run(alike(form, TOPS[0], late=late), 1, 1, sharing=Sharing.WHEREVER_POSSIBLE)
+        run_all()

@@ -10,7 +10,7 @@ from functools import cached_property
 from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared.columns import needed_columns
 from thalweg.engine.shared.compile import compile_query
-from thalweg.engine.shared.kernels.join import indexes
+from thalweg.engine.shared.kernels.probing import indexes
 from thalweg.engine.shared.task import BEGINNING, Flow, Plan
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.expr import Expr

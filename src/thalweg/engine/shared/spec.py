@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from thalweg.engine.shared import commit
 from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared.cut import Cut
-from thalweg.engine.shared.kernels.join import probing_order
+from thalweg.engine.shared.kernels.probing import probing_order
 from thalweg.engine.shared.planning import Stems, floor_of
 from thalweg.engine.shared.store import Store
 from thalweg.engine.shared.task import GroupSpec, Plan, TickSpec, stem_table

@@ -15,7 +15,7 @@ from thalweg.engine.shared.explain.columns import (
 from thalweg.engine.shared.explain.state import Size, State
 from thalweg.engine.shared.explain.tree import Branch
 from thalweg.engine.shared.explain.windows import length_words, window_words
-from thalweg.engine.shared.kernels.join import indexes, probing_order, steps
+from thalweg.engine.shared.kernels.probing import indexes, probing_order, steps
 from thalweg.engine.shared.task import Flow, Plan, stem_table
 from thalweg.plan.expr import TRUE, Expr
 from thalweg.plan.nodes import Schema

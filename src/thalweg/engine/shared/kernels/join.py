@@ -7,8 +7,8 @@ their start, so a base stream needs no second copy. The order of probing comes w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -29,92 +29,22 @@ from thalweg.engine.shared.frames import (
     names,
 )
 from thalweg.engine.shared.kernels.linear import outputs
+from thalweg.engine.shared.kernels.prefixes import Prefix, routes
+from thalweg.engine.shared.kernels.probing import Step, indexes
 from thalweg.engine.shared.kernels.source import intervals
 from thalweg.engine.shared.segments import Mapped
 from thalweg.engine.shared.stems import stem_segments
 from thalweg.engine.shared.task import BEGINNING, Flow, Task
-from thalweg.plan.expr import TRUE, Expr, columns_of, conjunction, shift
-
-
-@dataclass(frozen=True)
-class Step:
-    """Bind one more input: where its SteM is indexed, what probes it, what then can be checked."""
-
-    target: int
-    index: tuple[Expr, ...]  # over the target's own columns
-    probe: tuple[Expr, ...]  # over all columns; the bound side of the same keys
-    checks: tuple[Expr, ...]
-
-
-def steps(op: ph.Join, start: int, order: list[int]) -> tuple[Step, ...]:
-    """The probing plan of one input's delta, in the given order of the other inputs."""
-    bound = [start]
-    unchecked = list(op.conditions)
-    planned = []
-    for target in order:
-        keys = max((op.shared_keys(b, target) for b in bound), key=len)
-        partner = next(b for b in bound if op.shared_keys(b, target) == keys)
-        offset = op.offsets[partner]
-        bound.append(target)
-        ready = [c for c in unchecked if _inputs_of(op, c) <= set(bound)]
-        unchecked = [c for c in unchecked if c not in ready]
-        planned.append(
-            Step(
-                target,
-                tuple(_member(k, target) for k in keys),
-                tuple(shift(_member(k, partner), offset) for k in keys),
-                tuple(ready),
-            )
-        )
-    return tuple(planned)
-
-
-def indexes(op: ph.Join, position: int) -> tuple[tuple[Expr, ...], ...]:
-    """Every key by which some probing order may want this input's SteM."""
-    others = (i for i in range(len(op.inputs)) if i != position)
-    found = (
-        tuple(_member(k, position) for k in op.shared_keys(other, position)) for other in others
-    )
-    return tuple(dict.fromkeys(found))
-
-
-def _member(key: ph.JoinKey, position: int) -> Expr:
-    member = key.member(position)
-    assert member is not None
-    return member
-
-
-def _inputs_of(op: ph.Join, condition: Expr) -> set[int]:
-    offsets = op.offsets
-    return {
-        next(i for i in range(len(op.inputs)) if offsets[i] <= c < offsets[i + 1])
-        for c in columns_of(condition)
-    }
-
-
-def probing_order(op: ph.Join, start: int, fanout: Mapping[tuple[int, int], float]) -> list[int]:
-    """Greedily the connected input that is expected to match least; unknown fan-outs count as 1.
-
-    `fanout` says for (start, target) how many rows came out of probing for each that went in.
-    """
-    bound, rest, order = [start], [i for i in range(len(op.inputs)) if i != start], []
-    while rest:
-        connected = [t for t in rest if any(op.shared_keys(b, t) for b in bound)] or rest
-        best = min(connected, key=lambda t: (fanout.get((start, t), 1.0), t))
-        order.append(best)
-        bound.append(best)
-        rest.remove(best)
-    return order
+from thalweg.plan.expr import TRUE, Expr, columns_of, conjunction
 
 
 def join(task: Task, flow: Flow, op: ph.Join) -> pl.DataFrame:
-    wanted = op.wanted
     parts = []
     for start in range(len(op.inputs)):
         delta = task.evaluate(flow, op.inputs[start])
         _store(task, flow, op, start, delta)
         if delta.height:
-            parts.append(_joined(task, flow, op, start, delta, wanted))
+            parts.append(_joined(task, flow, op, start))
     return concat(parts, empty_relation(op.types))
 
 
@@ -136,30 +66,88 @@ class _Rows:
         )
 
 
-def _joined(
-    task: Task, flow: Flow, op: ph.Join, start: int, delta: pl.DataFrame, wanted: list[list[int]]
-) -> pl.DataFrame:
-    plan = steps(op, start, task.order(op, start))
-    offset = op.offsets[start]
-    data = delta[[name(c) for c in wanted[start]]]
-    data.columns = [name(offset + c) for c in wanted[start]]
-    rows = _Rows(data, delta[T].to_numpy(), delta[E].to_numpy(), delta[W].to_numpy())
-    if not task.is_alone:
-        keys = [to_polars(e) for e in plan[0].probe]
-        owner = hash_of(keys) if keys else pl.Series(rows.start).hash()
-        mine = rows.data.select(owner.is_between(task.low, task.high).alias("_")).to_series()
-        rows = rows.where(mine.to_numpy())
-    for step in plan:
-        if not len(rows):
-            break
-        before = len(rows)
-        rows = _probe(task, flow, op, start, step, rows, wanted[step.target])
-        task.saw(op, start, step.target, before, len(rows))
+def _joined(task: Task, flow: Flow, op: ph.Join, start: int) -> pl.DataFrame:
+    made = task.once("routes", lambda: routes(task.plan, task.spec.ranges, task.order))
+    route = made[flow.name, task.plan.name_of(op), start]
+    way = _Way(task, flow, op, start, route.steps)
+    rows, counts = way.rows(len(route.steps), op.wanted, route.prefixes)
+    for step, (probed, matched) in zip(route.steps, counts, strict=True):
+        if probed:
+            task.saw(op, start, step.target, probed, matched)
     if not len(rows):
         return empty_relation(op.types)
     times = [pl.Series(T, rows.start), pl.Series(E, rows.end), pl.Series(W, rows.weight)]
     # With the times beside them, outputs that are constants get their height.
     return rows.data.hstack(times).select(*outputs(op.exprs), T, E, W)
+
+
+Counts = list[tuple[int, int]]  # rows that probed and rows that matched, step by step
+
+
+@dataclass(frozen=True)
+class _Way:
+    """One input's delta on its way through the others."""
+
+    task: Task
+    flow: Flow
+    op: ph.Join
+    start: int
+    steps: tuple[Step, ...]
+
+    def rows(
+        self, length: int, wanted: list[list[int]], prefixes: Sequence[Prefix]
+    ) -> tuple[_Rows, Counts]:
+        """After so many steps, with the wanted columns of each input that is bound then."""
+        if prefixes:
+            *shorter, longest = prefixes
+            key = ("prefix", longest.key)
+            shared, so_far = self.task.once(key, lambda: self._shared(longest, shorter))
+            rows, counts = self._mine(shared, longest.length, wanted), list(so_far)
+        else:
+            rows, counts = self._begin(wanted[self.start]), []
+        for step in self.steps[len(counts) : length]:
+            before = len(rows)
+            if before:
+                of = wanted[step.target]
+                rows = _probe(self.task, self.flow, self.op, self.start, step, rows, of)
+            counts.append((before, len(rows)))
+        return rows, counts
+
+    def _begin(self, wanted: list[int]) -> _Rows:
+        delta = self.task.evaluate(self.flow, self.op.inputs[self.start])
+        data = delta[[name(c) for c in wanted]]
+        data.columns = [name(self.op.offsets[self.start] + c) for c in wanted]
+        rows = _Rows(data, delta[T].to_numpy(), delta[E].to_numpy(), delta[W].to_numpy())
+        if self.task.is_alone:
+            return rows
+        keys = [to_polars(e) for e in self.steps[0].probe]
+        owner = hash_of(keys) if keys else pl.Series(rows.start).hash()
+        mine = owner.is_between(self.task.low, self.task.high).alias("_")
+        return rows.where(rows.data.select(mine).to_series().to_numpy())
+
+    # --- rows that several joins have in common: columns are named by the order of binding
+
+    def _shared(self, prefix: Prefix, shorter: Sequence[Prefix]) -> tuple[_Rows, Counts]:
+        wanted = [list[int]() for _ in self.op.inputs]
+        for position, columns in zip(self._bound(prefix.length), prefix.columns, strict=True):
+            wanted[position] = list(columns)
+        rows, counts = self.rows(prefix.length, wanted, shorter)
+        named = {name(o + c): f"{i}.{c}" for i, o, c in self._columns(prefix.length, wanted)}
+        return replace(rows, data=rows.data.rename(named) if len(rows) else rows.data), counts
+
+    def _mine(self, rows: _Rows, length: int, wanted: list[list[int]]) -> _Rows:
+        if not len(rows):
+            return rows
+        named = {f"{i}.{c}": name(o + c) for i, o, c in self._columns(length, wanted)}
+        return replace(rows, data=rows.data[list(named)].rename(named))
+
+    def _bound(self, length: int) -> list[int]:
+        return [self.start, *(s.target for s in self.steps[:length])]
+
+    def _columns(self, length: int, wanted: list[list[int]]) -> Iterator[tuple[int, int, int]]:
+        """(when its input is bound, where its input begins, its place there) of every column."""
+        for i, position in enumerate(self._bound(length)):
+            yield from ((i, self.op.offsets[position], c) for c in wanted[position])
 
 
 def _probe(
