@@ -101,7 +101,7 @@ def test_a_deployed_tree_is_read_back_with_its_cost(seed: int) -> None:
     of = query_tree(problem, query)
     hosts = rng.integers(0, len(problem.hosts), len(of.tree))
     at = ints(np.where(of.tree.pinned == NONE, hosts, of.tree.pinned))
-    again = running_tree(problem, deploy(problem, [Placed(of, at)]), query)
+    again = running_tree(Plans(problem, deploy(problem, [Placed(of, at)])), query)
     assert again is not None
     assert again.of.tree.names == of.tree.names
     assert again.at.tolist() == at.tolist()

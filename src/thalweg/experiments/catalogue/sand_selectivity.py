@@ -5,14 +5,14 @@ In-Network; selectivities are drawn from 0 to the bound that is varied.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from thalweg.experiments.report import Beside, Progress, Report
 from thalweg.experiments.sand.figures import bars
-from thalweg.experiments.sand.measuring import Table, in_network_tree, measure
+from thalweg.experiments.sand.measuring import Table, by_topology, in_network_tree, measure
 from thalweg.experiments.sand.scenes import bounded, make_scene
 from thalweg.experiments.sqpr.figures import Draw, curves
 from thalweg.placement.sand.workload import Shape
@@ -37,10 +37,10 @@ class Parameters:
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
-    table = Table()
     place_tree = in_network_tree(parameters.k)
     cases = [(places, most) for places in PLACES for most in parameters.selectivities]
-    for seed in range(parameters.seeds):
+
+    def measure_seed(seed: int, table: Table) -> None:
         scene = make_scene(seed, parameters.nodes)
         for i, (places, most) in enumerate(cases):
             trees = scene.trees(
@@ -53,6 +53,9 @@ def run(parameters: Parameters, progress: Progress) -> Report:
                 table.add(
                     (places, f"{most:g}"), seed, measure(one, scene.ways, place_tree, scene.sites)
                 )
+
+    table, seeds = by_topology(parameters.seeds, measure_seed)
+    parameters = replace(parameters, seeds=seeds)
     return Report(
         "sand-selectivity",
         "Bandwidth, stretch and operators' places by selectivity (SAND, figures 11 and 12)",

@@ -6,13 +6,21 @@ to the same.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from thalweg.experiments.report import Beside, Goal, Progress, Report
-from thalweg.experiments.sand.measuring import EDGE, EDGE_PLUS, IN_NETWORK, Table, measure, usual
+from thalweg.experiments.sand.measuring import (
+    EDGE,
+    EDGE_PLUS,
+    IN_NETWORK,
+    Table,
+    by_topology,
+    measure,
+    usual,
+)
 from thalweg.experiments.sand.scenes import bounded, make_scene
 from thalweg.experiments.sqpr.figures import curves
 from thalweg.placement.sand.workload import Shape
@@ -38,8 +46,8 @@ class Parameters:
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
-    table = Table()
-    for seed in range(parameters.seeds):
+
+    def measure_seed(seed: int, table: Table) -> None:
         scene = make_scene(seed, parameters.nodes)
         for i, asd in enumerate(parameters.asd):
             places = Configuration(f"ASD {asd:g}", CLUSTER.apd, asd)
@@ -53,7 +61,9 @@ def run(parameters: Parameters, progress: Progress) -> Report:
                     for name, place_tree in usual(parameters.k).items():
                         case = (f"{asd:g}", f"{multiple:g}", name)
                         table.add(case, seed, measure(one, scene.ways, place_tree))
-    return _report(parameters, table)
+
+    table, seeds = by_topology(parameters.seeds, measure_seed)
+    return _report(replace(parameters, seeds=seeds), table)
 
 
 def _report(parameters: Parameters, table: Table) -> Report:

@@ -5,13 +5,13 @@ In-Network on binary trees, on deeper ones, and on wider ones.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from thalweg.experiments.report import Beside, Progress, Report
-from thalweg.experiments.sand.measuring import Table, in_network_tree, measure
+from thalweg.experiments.sand.measuring import Table, by_topology, in_network_tree, measure
 from thalweg.experiments.sand.scenes import bounded, make_scene
 from thalweg.experiments.sqpr.figures import Draw, curves
 from thalweg.placement.sand.workload import Shape
@@ -47,9 +47,9 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         DEEPER: Shape(depths=(parameters.deeper,)),
         WIDER: Shape(depths=(parameters.depth,), fanout=parameters.wider),
     }
-    table = Table()
     place_tree = in_network_tree(parameters.k)
-    for seed in range(parameters.seeds):
+
+    def measure_seed(seed: int, table: Table) -> None:
         scene = make_scene(seed, parameters.nodes)
         for i, (name, shape) in enumerate(shapes.items()):
             trees = scene.trees(CONFIGURATIONS[parameters.places], shape, parameters.trees)
@@ -59,6 +59,9 @@ def run(parameters: Parameters, progress: Progress) -> Report:
                 for multiple in parameters.bounds:
                     one = bounded(tree, multiple, scene.latency_ms)
                     table.add((name, f"{multiple:g}"), seed, measure(one, scene.ways, place_tree))
+
+    table, seeds = by_topology(parameters.seeds, measure_seed)
+    parameters = replace(parameters, seeds=seeds)
     return Report(
         "sand-trees",
         "Bandwidth and stretch by the shape of trees (SAND, figures 9 and 10)",

@@ -13,6 +13,7 @@ import numpy as np
 from thalweg.placement.arrays import NONE, Ints
 from thalweg.placement.cost import load_of
 from thalweg.placement.deployment import Deployment
+from thalweg.placement.explain import Plans
 from thalweg.placement.migrations import migrations
 from thalweg.placement.network_use import bits_in_flight
 from thalweg.placement.problem import Problem
@@ -41,15 +42,16 @@ def plan_trees(
 ) -> Outcome:
     """What runs already is placed again with patience; `migrations` tells what moves."""
     ways = ways_of(problem.hosts)
+    running = None if problem.running is None else Plans(problem, problem.running)
     verdicts: list[Verdict] = []
     refusals: list[Refusal] = []
+
+    def placement(tree: Tree, given: Ways) -> Ints:
+        return place_tree(tree, given, options)
+
     for query in range(len(problem.queries)):
         try:
-            verdicts.append(
-                replaced(
-                    problem, query, ways, lambda tree, w: place_tree(tree, w, options), patience
-                )
-            )
+            verdicts.append(replaced(problem, query, running, ways, placement, patience))
         except Unplaceable as error:
             host = None if error.host == NONE else error.host
             refusals.append(Refusal(query, error.resource, host, str(error)))

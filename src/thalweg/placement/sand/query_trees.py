@@ -13,7 +13,6 @@ import numpy as np
 
 from thalweg.placement.abstract import AbstractPlans, abstract_plans
 from thalweg.placement.arrays import NONE, Floats, Ints, floats, ints
-from thalweg.placement.deployment import Deployment
 from thalweg.placement.explain import Kind, Node, Plans
 from thalweg.placement.problem import Hosts, Problem, ProblemError
 from thalweg.placement.sand.configurations import Ways
@@ -68,9 +67,9 @@ def query_tree(problem: Problem, query: int) -> QueryTree:
     return _tree(problem, query, rows)
 
 
-def running_tree(problem: Problem, running: Deployment, query: int) -> Placed | None:
+def running_tree(plans: Plans, query: int) -> Placed | None:
     """The tree of a query that runs, and where; None if it does not, or streams are not sent."""
-    plan = Plans(problem, running).of(query)
+    problem, plan = plans.problem, plans.of(query)
     if plan is None or any(node.kind is Kind.OVERLAY for node in plan.walk()):
         return None
     rows: list[_Row] = []

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thalweg.placement.arrays import Ints
+from thalweg.placement.explain import Plans
 from thalweg.placement.problem import Problem
 from thalweg.placement.sand.configurations import Ways
 from thalweg.placement.sand.placeable import limit_ms
@@ -45,12 +46,15 @@ class Verdict:
 
 
 def replaced(
-    problem: Problem, query: int, ways: Ways, placement: Placement, patience: Patience
+    problem: Problem,
+    query: int,
+    running: Plans | None,
+    ways: Ways,
+    placement: Placement,
+    patience: Patience,
 ) -> Verdict:
     """The query's new place, or the one where it runs."""
-    runs = None
-    if problem.running is not None:
-        runs = running_tree(problem, problem.running, query)
+    runs = None if running is None else running_tree(running, query)
     if runs is None:
         fresh = query_tree(problem, query)
         return Verdict(Placed(fresh, placement(fresh.tree, ways)), ran=False, moved=False)
