@@ -93,3 +93,20 @@ def test_instants_count_in_the_streams_resolution(declared, stamps, instants, sp
     rows = spark.read.parquet(str(tmp_path / "out" / "rows")).collect()
     assert sorted(map(tuple, rows)) == list(zip(instants, [10, 20], strict=True))
     assert (measured.events, measured.state_rows) == (2, 0)
+
+
+def test_tuples_of_the_epoch_and_before_it_count(spark, tmp_path):
+    """Spark starts with a watermark at the epoch, under which the first of these would be late."""
+    script = compile_script("""
+        CREATE STREAM A (k BIGINT) TIMESTAMP BY ts BIGINT;
+        CREATE STREAM B (k BIGINT) TIMESTAMP BY ts BIGINT;
+        CREATE QUERY met AS SELECT ISTREAM A.k FROM A [Range 10], B [Now] WHERE A.k = B.k;
+    """)
+    for stream, shift in (("A", 0), ("B", 5)):
+        stamps = [-20, 0, 20]
+        table = pa.table({"ts": [s + shift for s in stamps], "k": [1, 2, 3]})
+        (tmp_path / stream).mkdir()
+        pq.write_table(table, tmp_path / stream / "0.parquet")
+    folders = {stream: tmp_path / stream for stream in "AB"}
+    measured = native.measure(spark, script.queries[0].plan, folders, tmp_path / "out")
+    assert measured.rows_out == 3

@@ -33,6 +33,11 @@ STATE_STORES = {
 STATE_STORE_SETTING = "spark.sql.streaming.stateStore.providerClass"
 
 
+# Spark's first watermark is the epoch, and what is not above it is late: event times, which nobody
+# sees, are counted from the year 1.
+_SHIFT_MS = 62_135_596_800_000
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     events: int
@@ -129,7 +134,8 @@ def _read(
     frame = frame.select(_instant(stream).alias(START), *columns)
     # Spark calls a row late that is at its watermark, not only below: so one instant more.
     delay = f"{stream.lateness + 1} milliseconds"
-    return frame.withColumn(EVENT, F.timestamp_millis(F.col(START))).withWatermark(EVENT, delay)
+    event = F.timestamp_millis(F.col(START) + F.lit(_SHIFT_MS))
+    return frame.withColumn(EVENT, event).withWatermark(EVENT, delay)
 
 
 def _file_schema(stream: StreamDef) -> StructType:
