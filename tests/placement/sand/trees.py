@@ -36,6 +36,7 @@ def grow(rng: np.random.Generator, hosts: int, sources: int, pins: float) -> Tre
         for i in range(sources)
     )
     operators: list[Operator] = []
+    growth = float(rng.choice([0.5, 1.0, 4.0]))  # joins may give more than they take
     loose = [leaf.name for leaf in leaves]
     while len(loose) > 1 or not operators:
         taken = [
@@ -44,7 +45,7 @@ def grow(rng: np.random.Generator, hosts: int, sources: int, pins: float) -> Tre
         ]
         pinned = int(rng.integers(hosts)) if rng.random() < pins else None
         name = f"o{len(operators)}"
-        operators.append(Operator(name, tuple(taken), float(rng.uniform(0, 1.2)), pinned))
+        operators.append(Operator(name, tuple(taken), float(rng.uniform(0, growth)), pinned))
         loose.append(name)
     return make_tree("t", leaves, tuple(operators), int(rng.integers(hosts)))
 
