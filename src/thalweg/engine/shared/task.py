@@ -97,10 +97,11 @@ class Plan:
     signed: frozenset[str] = frozenset()
     names: dict[int, str] = field(default_factory=dict, compare=False)
     levels: dict[int, int] = field(default_factory=dict, compare=False)
+    memo: dict[str, Any] = field(default_factory=dict, compare=False)  # what ticks worked out
 
     def __getstate__(self) -> dict[str, Any]:
         # Names and levels are kept by object identity, which another process does not share.
-        return {**self.__dict__, "names": {}, "levels": {}}
+        return {**self.__dict__, "names": {}, "levels": {}, "memo": {}}
 
     def name_of(self, op: ph.AnyOp) -> str:
         """`op_id`, computed once per operator object."""

@@ -29,7 +29,7 @@ TRIPLE = (
 )
 
 
-def routes_of(*queries: str, behind: int = 9) -> Routes:
+def routes_of(*queries: str, is_level: bool = True) -> Routes:
     script = compile_script(
         STREAMS + "".join(f"CREATE QUERY q{i} AS {q};" for i, q in enumerate(queries))
     )
@@ -50,7 +50,7 @@ def routes_of(*queries: str, behind: int = 9) -> Routes:
     in_order = {0: [1, 2], 1: [0, 2], 2: [1, 0]}
     return routes(
         plan,
-        {flow.name: (0, behind if len(flow.streams) < 3 else 9) for flow in plan.flows},
+        {flow.name: 0 if is_level else len(flow.streams) for flow in plan.flows},
         lambda op, i: [t for t in in_order[i] if t < len(op.inputs)],
     )
 
@@ -83,7 +83,7 @@ def test_sources_keys_and_conditions_must_be_the_same(other: str, shared: int) -
 
 
 def test_flows_must_have_come_to_the_same_instants() -> None:
-    assert not any(route.prefixes for route in routes_of(PAIR, TRIPLE, behind=8).values())
+    assert not any(route.prefixes for route in routes_of(PAIR, TRIPLE, is_level=False).values())
 
 
 def test_one_join_by_itself_has_nothing_in_common() -> None:

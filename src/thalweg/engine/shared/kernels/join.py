@@ -29,7 +29,7 @@ from thalweg.engine.shared.frames import (
     names,
 )
 from thalweg.engine.shared.kernels.linear import outputs
-from thalweg.engine.shared.kernels.prefixes import Prefix, routes
+from thalweg.engine.shared.kernels.prefixes import Prefix, routes_in
 from thalweg.engine.shared.kernels.probing import Step, indexes
 from thalweg.engine.shared.kernels.source import intervals
 from thalweg.engine.shared.segments import Mapped
@@ -67,8 +67,8 @@ class _Rows:
 
 
 def _joined(task: Task, flow: Flow, op: ph.Join, start: int) -> pl.DataFrame:
-    made = task.once("routes", lambda: routes(task.plan, task.spec.ranges, task.order))
-    route = made[flow.name, task.plan.name_of(op), start]
+    routes = task.once("routes", lambda: routes_in(task))
+    route = routes[flow.name, task.plan.name_of(op), start]
     way = _Way(task, flow, op, start, route.steps)
     rows, counts = way.rows(len(route.steps), op.wanted, route.prefixes)
     for step, (probed, matched) in zip(route.steps, counts, strict=True):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared.kernels.probing import Step, steps
-from thalweg.engine.shared.task import Flow, Plan
+from thalweg.engine.shared.task import Flow, Plan, Task
 from thalweg.plan.expr import Expr, remap
 
 FAR = 1 << 20  # more columns than an input has
@@ -42,12 +42,24 @@ class Route:
 
 Place = tuple[str, str, int]  # flow, join, input
 Routes = Mapping[Place, Route]
-Ranges = Mapping[str, tuple[int, int]]  # of flows: the instants that become final
+Classes = Mapping[str, int]  # of flows: those for which the same instants become final
 OrderOf = Callable[[ph.Join, int], list[int]]
 
 
-def routes(plan: Plan, ranges: Ranges, order_of: OrderOf) -> Routes:
-    """Of all joins of the flows that go on."""
+def routes_in(task: Task) -> Routes:
+    """Those of this tick; mostly they are the last one's."""
+    memo, ranges = task.plan.memo, task.spec.ranges
+    numbers = {instants: number for number, instants in enumerate(dict.fromkeys(ranges.values()))}
+    classes = {flow: numbers[instants] for flow, instants in ranges.items()}
+    made_for = (classes, task.spec.orders)
+    if memo.get("routes", (None,))[0] != made_for:
+        memo["routes"] = made_for, routes(task.plan, classes, task.order)
+    found: Routes = memo["routes"][1]
+    return found
+
+
+def routes(plan: Plan, classes: Classes, order_of: OrderOf) -> Routes:
+    """Of all joins."""
     wanted: dict[Hashable, list[set[int]]] = {}
     users: dict[Hashable, int] = {}
     planned: dict[Place, tuple[tuple[Step, ...], list[Hashable]]] = {}
@@ -56,7 +68,7 @@ def routes(plan: Plan, ranges: Ranges, order_of: OrderOf) -> Routes:
             for start in range(len(op.inputs)):
                 of = steps(op, start, order_of(op, start))
                 columns = [op.wanted[i] for i in (start, *(s.target for s in of))]
-                keys = _keys(plan, flow, ranges[flow.name], op, start, of)
+                keys = _keys(plan, flow, classes[flow.name], op, start, of)
                 for length, key in enumerate(keys, 1):
                     users[key] = users.get(key, 0) + 1
                     known = wanted.setdefault(key, [set() for _ in range(length + 1)])
@@ -84,7 +96,7 @@ def _joins(flow: Flow) -> list[ph.Join]:
 def _keys(
     plan: Plan,
     flow: Flow,
-    instants: tuple[int, int],
+    instants: int,
     op: ph.Join,
     start: int,
     of: tuple[Step, ...],
