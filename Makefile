@@ -38,7 +38,7 @@ flink: $(FLINK)/.installed ## Install PyFlink, a peer of `thalweg bench many-que
 
 .PHONY: test
 test: setup kafka ## Run the tests (PYTEST_ARGS="tests/cql -x" narrows them)
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest $(or $(PYTEST_ARGS),-n 2 --dist loadgroup)
 
 .PHONY: soak
 soak: $(STAMP) ## Run every simulated scenario under 10,000 seeds (SOAK_SEEDS=500 for fewer)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -22,6 +23,29 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 def pytest_addoption(parser: pytest.Parser) -> None:
     help_text = "write what the code gives now into the golden files"
     parser.addoption("--regenerate-golden", action="store_true", help=help_text)
+
+
+# Tests that start Spark, whole processes or a broker: one after the other, in one of the workers.
+_HEAVY = (
+    "bench",
+    "cli",
+    "engine/native",
+    "engine/sinks",
+    "engine/sources",
+    "engine/test_session.py",
+    "engine/shared/test_crash.py",
+    "test_docs.py",
+)
+_HEAVY_FIXTURES = {"spark", "broker"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        place = item.path.relative_to(here).as_posix()
+        if place.startswith(_HEAVY) or _HEAVY_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture

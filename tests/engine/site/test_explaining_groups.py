@@ -177,3 +177,26 @@ def test_members_share_their_groups_cost_and_rows_are_counted_where_somebody_lis
     shared.push("S", rows((9, 1)))
     shared.settle()
     assert {q.name: q for q in shared.queries()}["one"].rows == 1  # its minus
+
+
+def test_why_names_what_is_shared_below_groups(site: Site) -> None:
+    window = "S [Range {} Slide 10]"
+    site.execute(
+        "CREATE STREAM S (a INTEGER) TIMESTAMP BY ts; CREATE STREAM T (a INTEGER) TIMESTAMP BY ts;"
+        f"CREATE QUERY short AS SELECT a, COUNT(*) AS n FROM {window.format(20)} GROUP BY a;"
+        f"CREATE QUERY long AS SELECT a, COUNT(*) AS n FROM {window.format(90)} GROUP BY a;"
+        f"CREATE QUERY met AS SELECT S.a FROM {window.format(20)}, T [Now] WHERE S.a = T.a;"
+        f"CREATE QUERY seen AS SELECT T.a + 1 AS b FROM {window.format(20)}, T [Now] WHERE S.a = T.a;"
+    )
+    panes = site.explain_why("short", "long").text
+    assert (
+        "Their partial aggregates are the same: what a pane adds to a group is kept once." in panes
+    )
+    assert (
+        "Their joins begin alike: that part is probed once" in site.explain_why("met", "seen").text
+    )
+    assert "alike" not in site.explain_why("short", "met").text
+    physical = site.explain("short", "physical").text
+    assert "Window [Range 20 Slide 10] over whole panes" in physical
+    assert "Partial aggregates by a for every 10" in physical
+    assert "shared with long" in physical

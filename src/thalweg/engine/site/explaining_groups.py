@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from thalweg.engine.shared.explain.in_common import in_common
 from thalweg.engine.shared.explain.tree import Branch
 from thalweg.engine.shared.regrouping import is_sharable
 from thalweg.engine.shared.worth import Sharing
@@ -46,7 +47,8 @@ def explain_sharing(site: Site, query: QueryDef) -> Explanation:
 
 def explain_why(site: Site, a: QueryDef, b: QueryDef) -> Explanation:
     """What the forms of two queries say, and then what is the case."""
-    sentences = [*why(normalise(a.plan), normalise(b.plan), (a.name, b.name)), _now(site, a, b)]
+    forms = why(normalise(a.plan), normalise(b.plan), (a.name, b.name))
+    sentences = [*forms, *in_common(site.engine, a.name, b.name), _now(site, a, b)]
     homes = site.engine.homes
     data: dict[str, Any] = {
         "queries": [a.name, b.name],
