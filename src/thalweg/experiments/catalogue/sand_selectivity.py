@@ -77,6 +77,7 @@ def _row(table: Table, case: tuple[str, ...]) -> dict[str, Any]:
             ("at the proxy", "at_proxy"),
             ("in the network", "between"),
             ("at sources", "at_sources"),
+            ("in the network, not near the proxy", "beyond"),
             ("in the proxy's domain", "by_proxy"),
             ("in a source's domain", "by_sources"),
             ("in other domains", "elsewhere"),
@@ -158,6 +159,11 @@ def _beside(parameters: Parameters, table: Table) -> list[Beside]:
             "12",
             "more operators in the network for a cluster than for a star",
             *yes(more("between", "cluster", "star"), ends("between"), _GATEWAY),
+        ),
+        Beside(
+            "12",
+            "the same, without the proxy's stub domain",
+            *yes(more("beyond", "cluster", "star"), ends("beyond")),
         ),
         Beside(
             "12",

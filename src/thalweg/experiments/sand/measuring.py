@@ -63,6 +63,7 @@ class Measured:
     by_proxy: float  # in the stub domain of the proxy, that included
     by_sources: float  # in that of a source, and not of the proxy
     seconds: float  # of CPU, for placing it
+    beyond: float = 0.0  # neither at a source nor in the proxy's domain
 
     @property
     def between(self) -> float:
@@ -93,6 +94,7 @@ def measure(tree: Tree, ways: Ways, place_tree: PlaceTree, sites: Ints | None = 
         float(by_proxy.mean()),
         float((np.isin(sites[hosts], sites[homes]) & ~by_proxy).mean()),
         seconds,
+        float((~np.isin(hosts, homes) & ~by_proxy).mean()),
     )
 
 

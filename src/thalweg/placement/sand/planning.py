@@ -6,7 +6,8 @@ links have limits all the same, a query that exceeds one is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,10 +38,25 @@ def tree_strategy(name: str, summary: str, place_tree: PlaceTree) -> Strategy:
     return Strategy(name, summary, plan)
 
 
+@dataclass(frozen=True, slots=True)
+class Decided:
+    deployment: Deployment
+    admitted: tuple[Placed, ...]
+    refusals: tuple[Refusal, ...]
+    verdicts: tuple[Verdict, ...]  # of all trees that have a place
+
+
 def plan_trees(
     problem: Problem, options: Options, place_tree: PlaceTree, patience: Patience
 ) -> Outcome:
-    """What runs already is placed again with patience; `migrations` tells what moves."""
+    decided = decide(problem, options, place_tree, patience)
+    return Outcome(decided.deployment, decided.refusals, _notes(problem, decided))
+
+
+def decide(
+    problem: Problem, options: Options, place_tree: PlaceTree, patience: Patience
+) -> Decided:
+    """What runs already is placed again with patience."""
     ways = ways_of(problem.hosts)
     running = None if problem.running is None else Plans(problem, problem.running)
     verdicts: list[Verdict] = []
@@ -58,8 +74,8 @@ def plan_trees(
     # Who is served already comes first where there is not room for all.
     verdicts.sort(key=lambda v: (not v.ran, v.placed.of.query))
     found, admitted, over = _admitted(problem, [v.placed for v in verdicts])
-    refusals = sorted([*refusals, *over], key=lambda r: r.query)
-    return Outcome(found, tuple(refusals), _notes(problem, found, admitted, verdicts))
+    refused = sorted([*refusals, *over], key=lambda r: r.query)
+    return Decided(found, tuple(admitted), tuple(refused), tuple(verdicts))
 
 
 def _admitted(
@@ -113,28 +129,24 @@ def _short(problem: Problem, tried: Deployment) -> tuple[str, int, str] | None:
     return None
 
 
-def _notes(
-    problem: Problem, found: Deployment, admitted: Sequence[Placed], verdicts: Sequence[Verdict]
-) -> tuple[str, ...]:
-    notes = []
+def _notes(problem: Problem, decided: Decided) -> tuple[str, ...]:
+    notes, found = [], decided.deployment
     if problem.hosts.latency_ms is None:
         notes.append("no latencies are given: all hosts count as equally far from each other")
-    elif admitted:
-        ways = ways_of(problem.hosts)
-        baseline = [Placed(one.of, straight(one.of.tree, ways.latency_ms)) for one in admitted]
-        here, there = (
-            bits_in_flight(problem, found),
-            bits_in_flight(problem, deploy(problem, baseline)),
-        )
+    elif decided.admitted:
+        latency_ms = ways_of(problem.hosts).latency_ms
+        baseline = [Placed(o.of, straight(o.of.tree, latency_ms)) for o in decided.admitted]
+        here = bits_in_flight(problem, found)
+        there = bits_in_flight(problem, deploy(problem, baseline))
         share = f" ({here / there:.0%})" if there else ""
         notes.append(f"{bits(here)} in flight{share}, {bits(there)} with everything at the proxies")
     if problem.running is not None:
         moves = migrations(problem, problem.running, found)
         moving = [m for m in moves if m.source is not None and m.target is not None]
-        stay = sum(v.ran and not v.moved for v in verdicts)
-        state = sum(m.state_bytes for m in moving)
+        ran = [verdict for verdict in decided.verdicts if verdict.ran]
         notes.append(
-            f"{stay} of {sum(v.ran for v in verdicts)} running queries stay as they are; "
-            f"{len(moving)} operators move, with {amount(state)} bytes of state"
+            f"{sum(not v.moved for v in ran)} of {len(ran)} running queries stay as they are; "
+            f"{len(moving)} operators move, with {amount(sum(m.state_bytes for m in moving))} "
+            "bytes of state"
         )
     return tuple(notes)
