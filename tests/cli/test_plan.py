@@ -190,6 +190,22 @@ def test_cql_queries_are_placed_between_their_sources_and_a_proxy(strategy, tmp_
     assert (use["saving"] > 0.5) == (strategy != "proxy")
 
 
+def test_cosmos_places_whole_queries_over_the_parts_of_streams_that_they_want(tmp_path):
+    script = tmp_path / "cheap.cql"
+    stream = SCRIPT.partition("CREATE QUERY")[0]
+    cheap = "CREATE QUERY cheap AS SELECT symbol FROM Trades [NOW] WHERE price < 10;"
+    dear = "CREATE QUERY dear AS SELECT symbol FROM Trades [NOW] WHERE price >= 5;"
+    script.write_text(stream + cheap + dear)
+    options = ("--strategy", "cosmos", "--cql", str(script), "--proxy", "user")
+    answer = json.loads(run(*options, "--explain", "cheap", "--json", document=WIDE).stdout)
+    assert answer["admitted"] == 2
+    assert "Trades[price (-∞, 5)]" in answer["explain"]["cheap"]
+    assert any("weighted edge cut" in note for note in answer["notes"])
+    done = run("--strategy", "cosmos", document=TWO_WAY)
+    assert done.exit_code == 2
+    assert "$.latency_ms: COSMOS places by distance" in done.stderr
+
+
 def test_explain_tells_link_costs_savings_and_stretch(tmp_path):
     script = tmp_path / "movers.cql"
     script.write_text(SCRIPT)

@@ -11,13 +11,18 @@ import numpy as np
 from thalweg.cli.exits import BAD_INPUT, CommandFailed
 from thalweg.cql import CqlError, compile_script
 from thalweg.placement.arrays import NONE, floats, ints
+from thalweg.placement.cosmos.interests import problem_of_interests
 from thalweg.placement.documents.names import Names
 from thalweg.placement.problem import Problem, ProblemError
 from thalweg.placement.queries import Measured, problem_of_queries
 
 
-def with_cql(network: Problem, file: Path) -> Problem:
-    """The queries of a script, over the hosts and base streams of a problem that has none."""
+def with_cql(network: Problem, file: Path, *, whole: bool = False) -> Problem:
+    """The queries of a script, over the hosts and base streams of a problem that has none.
+
+    `whole` is for strategies that place whole queries: each is then one operator over the parts of
+    streams that it wants.
+    """
     if len(network.operators) or len(network.queries):
         told = "with --cql, the problem has hosts and base streams only"
         raise CommandFailed(f"{file}: {told}; leave out its operators and queries", BAD_INPUT)
@@ -41,7 +46,8 @@ def with_cql(network: Problem, file: Path) -> Problem:
         {name: float(network.streams.rate_bps[i]) for name, i in named.items()},
     )
     try:
-        return problem_of_queries(network.hosts, script.queries, measured)
+        made = problem_of_interests if whole else problem_of_queries
+        return made(network.hosts, script.queries, measured)
     except ValueError as error:
         raise CommandFailed(f"{file}: {error} (among the problem's streams)", BAD_INPUT) from None
 

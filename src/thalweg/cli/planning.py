@@ -47,7 +47,7 @@ def run(request: Request) -> None:
             return
         asked = _read(request.problem)
         if request.cql is not None:
-            asked = with_cql(asked, request.cql)
+            asked = with_cql(asked, request.cql, whole=request.strategy.startswith("cosmos"))
         if request.proxies or request.bound_ms is not None:
             asked = with_wishes(asked, request.proxies, request.bound_ms)
         strategy = _strategy(request.strategy)

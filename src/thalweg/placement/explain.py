@@ -52,6 +52,9 @@ class Plans:
         output = problem.operators.output
         self._runs = {(h, int(output[o])): o for h, o in deployment.runs.tolist()}
         self._sent = {(m, s): h for h, m, s in deployment.sends.tolist()}
+        self._made: dict[int, list[int]] = {}  # stream -> the hosts that make it
+        for host, stream in self._runs:
+            self._made.setdefault(stream, []).append(host)
 
     def of(self, query: int) -> Node | None:
         """None if the query was not admitted."""
@@ -68,7 +71,17 @@ class Plans:
             return Node(Kind.RUN, host, stream, operator, arcs)
         if (host, stream) in self._sent:
             return Node(Kind.RELAY, host, stream, None, (self._arc(host, stream),))
-        return Node(Kind.OVERLAY, host, stream)
+        origin = self._origin(host, stream)
+        below = () if origin == NONE else (Arc(self._node(origin, stream), True),)
+        return Node(Kind.OVERLAY, host, stream, None, below)
+
+    def _origin(self, host: int, stream: int) -> int:
+        """Where the overlay takes a stream from: its home, or the nearest host that makes it."""
+        makers = self._made.get(stream, [])
+        if not makers:
+            return int(self.problem.streams.home[stream])
+        latency = self.problem.hosts.latency_ms
+        return min(makers, key=lambda h: (0.0 if latency is None else latency[h, host], h))
 
     def _arc(self, host: int, stream: int) -> Arc:
         """How the host comes by the stream: a host that was sent it is no node of its own here."""

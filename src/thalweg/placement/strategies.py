@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 
 from thalweg.placement.aggregate_host import AGGREGATE_HOST
+from thalweg.placement.cosmos.strategies import COSMOS
 from thalweg.placement.heuristic import HEURISTIC
 from thalweg.placement.lp_bound import LP_BOUND
 from thalweg.placement.milp.whole import MILP
@@ -21,6 +22,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     AGGREGATE_HOST,
     LP_BOUND,
     *SAND,
+    *COSMOS,
 )
 
 

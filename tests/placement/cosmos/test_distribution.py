@@ -96,5 +96,5 @@ def test_steps_can_be_watched() -> None:
         return work()
 
     distribute(made, proxies(made), Settings(most_vertices=30), run=watch)
-    assert {s for _, s in steps} == {"coarsen", "map", "settle"}
+    assert {s for _, s in steps} == {"coarsen", "map", "settle", "exchange"}
     assert all(height == 1 for height, step in steps if step == "settle")

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.placement.cosmos.systems import cut_by_pairs, system, systems
 
 from thalweg.placement.arrays import floats, ints
-from thalweg.placement.cosmos.centralised import global_view
 from thalweg.placement.cosmos.mapping import (
     MappingTask,
     Moves,
@@ -19,11 +18,13 @@ from thalweg.placement.cosmos.mapping import (
     refine,
     relieve,
 )
-from thalweg.placement.cosmos.system import Settings, System
+from thalweg.placement.cosmos.model import Balance
+from thalweg.placement.cosmos.system import System
+from thalweg.placement.cosmos.view import global_view
 
 
 def task_of(made: System) -> MappingTask:
-    return global_view(made, Settings()).task(made.queries, made.substreams)
+    return global_view(made, Balance()).task(made.queries, made.substreams)
 
 
 def hand_made(

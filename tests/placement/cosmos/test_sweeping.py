@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.placement.cosmos.systems import cut_by_pairs, system, systems
 
 from thalweg.placement.arrays import ints
-from thalweg.placement.cosmos.centralised import global_view
 from thalweg.placement.cosmos.model import Balance
 from thalweg.placement.cosmos.sweeping import Places, place_in_order, sweep
 from thalweg.placement.cosmos.system import Settings, System
+from thalweg.placement.cosmos.view import global_view
 
 
 @settings(max_examples=30, deadline=None)
@@ -21,7 +21,7 @@ def test_costs_differ_as_the_cut_does(made: System, seed: int) -> None:
     rng = np.random.default_rng(seed)
     count = len(made.network)
     start = ints(rng.integers(count, size=len(made.queries)))
-    places = Places(made.queries, made.substreams, global_view(made, Settings()))
+    places = Places(made.queries, made.substreams, global_view(made, Balance()))
     places.put_all(made.queries, made.substreams, start)
     v = int(rng.integers(len(start)))
     costs, before = places.costs(v), cut_by_pairs(made, start)
@@ -35,7 +35,7 @@ def test_costs_differ_as_the_cut_does(made: System, seed: int) -> None:
 @settings(max_examples=20, deadline=None)
 @given(systems)
 def test_putting_one_by_one_gives_the_table_of_putting_all(made: System) -> None:
-    seen = global_view(made, Settings())
+    seen = global_view(made, Balance())
     one = Places(made.queries, made.substreams, seen)
     place_in_order(one, range(len(made.queries)))
     everyone = Places(made.queries, made.substreams, seen)
@@ -50,7 +50,7 @@ def test_a_sweep_relieves_the_crowded_and_then_only_improves(made: System, seed:
     rng = np.random.default_rng(seed)
     loose = Settings(balance=Balance(1e6))
     start = ints(rng.integers(len(made.network), size=len(made.queries)))
-    swept = sweep(made.queries, made.substreams, global_view(made, loose), start)
+    swept = sweep(made.queries, made.substreams, global_view(made, loose.balance), start)
     assert cut_by_pairs(made, swept) <= cut_by_pairs(made, start) * (1 + 1e-5)
 
 
@@ -58,6 +58,6 @@ def test_all_at_one_place_is_too_much() -> None:
     made = system(3, queries=200)
     settings = Settings(balance=Balance(0.2))
     start = ints(np.zeros(200, np.int32))
-    swept = sweep(made.queries, made.substreams, global_view(made, settings), start)
+    swept = sweep(made.queries, made.substreams, global_view(made, settings.balance), start)
     load = np.bincount(swept, made.queries.weight, len(made.network))
     assert (load <= made.limits(settings.balance) * (1 + 1e-6)).all()

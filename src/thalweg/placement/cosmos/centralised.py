@@ -8,25 +8,14 @@ import numpy as np
 
 from thalweg.placement.arrays import NONE, Ints, ints
 from thalweg.placement.cosmos.graphs import Library, Run, at_once, build
-from thalweg.placement.cosmos.hierarchy import Cluster
 from thalweg.placement.cosmos.sweeping import Places, place_in_order, sweep
 from thalweg.placement.cosmos.system import Settings, System
-from thalweg.placement.cosmos.view import View, decide, view
-
-
-def flat(system: System) -> Cluster:
-    """The tree without levels: all providers under one coordinator."""
-    return Cluster(system.root.centre, tuple(Cluster(i) for i in range(len(system.network))))
-
-
-def global_view(system: System, settings: Settings) -> View:
-    limits = system.limits(settings.balance)
-    return view(flat(system), system.network, system.substreams, limits)
+from thalweg.placement.cosmos.view import decide, global_view
 
 
 def greedy(system: System, settings: Settings) -> Ints:
     """Only the greedy half of Algorithm 3.2, over all queries and providers: heaviest first."""
-    places = Places(system.queries, system.substreams, global_view(system, settings))
+    places = Places(system.queries, system.substreams, global_view(system, settings.balance))
     order = np.argsort(-system.queries.weight, kind="stable")
     place_in_order(places, order.tolist())
     return ints(places.mapping)
@@ -41,7 +30,7 @@ def centralised(
     same hierarchy, down to what the root gets from its children: six times as fine as what the
     root itself would map.
     """
-    seen = global_view(system, settings)
+    seen = global_view(system, settings.balance)
     graph = build(system, proxy, settings, run=run)
     library = Library.of(graph)
 

@@ -13,6 +13,7 @@ from thalweg.placement.cosmos.model import Balance, Network, Substreams, Vertice
 class Settings:
     most_vertices: int = 300  # v_max, of which the source gives no value
     balance: Balance = field(default_factory=Balance)
+    exchange: bool = True  # a last look at every query, beyond the borders of clusters
     seed: int = 0
 
 

@@ -17,8 +17,9 @@ from thalweg.placement.arrays import Floats, Ints, floats
 from thalweg.placement.cosmos.cost import Counts
 from thalweg.placement.cosmos.hierarchy import Cluster
 from thalweg.placement.cosmos.mapping import MappingTask, map_greedily, refine, relieve
-from thalweg.placement.cosmos.model import Network, Substreams, Vertices
+from thalweg.placement.cosmos.model import Balance, Network, Substreams, Vertices
 from thalweg.placement.cosmos.overlaps import overlaps
+from thalweg.placement.cosmos.system import System
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +67,13 @@ def view(
         floats(way_ms * substreams.rate_bps[:, None]),
         limits,
     )
+
+
+def global_view(system: System, balance: Balance) -> View:
+    """The view of one who knows every provider, as if there were no levels."""
+    providers = tuple(Cluster(i) for i in range(len(system.network)))
+    flat = Cluster(system.root.centre, providers)
+    return view(flat, system.network, system.substreams, system.limits(balance))
 
 
 def decide(vertices: Vertices, substreams: Substreams, seen: View) -> Ints:

@@ -16,8 +16,9 @@ import numpy.typing as npt
 from numpy.random import Generator
 from scipy.sparse import csr_array
 
-from thalweg.placement.arrays import Ints, floats, ints
+from thalweg.placement.arrays import NONE, Ints, Ragged, floats, ints
 from thalweg.placement.cosmos.model import Sparse, Substreams, Vertices
+from thalweg.placement.problem import Hosts, Operators, Problem, Queries, Streams
 
 BITS = 8
 _AT_ONCE = 4_000  # queries whose draws are in memory at the same time
@@ -121,3 +122,33 @@ def _draw_ranks(
         kept = keys[place < wanted[keys // ranks]]
         lacking = wanted - np.minimum(held, wanted)
     return kept % ranks
+
+
+def as_problem(drawn: Drawn, hosts: Hosts, source_at: Ints) -> Problem:
+    """The same as a Problem: providers are the first hosts, source i is at host `source_at[i]`."""
+    substreams, queries = len(drawn.substreams), len(drawn.queries)
+    rows = drawn.queries.interests
+    result_bps = np.asarray(drawn.queries.results.sum(axis=1)).ravel()
+    none = np.full(queries, NONE, np.int32)
+    return Problem(
+        hosts,
+        Streams(
+            (*(f"s{i}" for i in range(substreams)), *(f"r{i}" for i in range(queries))),
+            floats(np.concatenate([drawn.substreams.rate_bps, result_bps])),
+            ints(np.concatenate([source_at[drawn.substreams.source], none])),
+        ),
+        Operators(
+            tuple(f"o{i}" for i in range(queries)),
+            Ragged(rows.indptr.astype(np.int64), ints(rows.indices)),
+            ints(substreams + np.arange(queries)),
+            drawn.queries.weight,
+            drawn.queries.state_bytes,
+            ints(none),
+        ),
+        Queries(
+            tuple(f"q{i}" for i in range(queries)),
+            ints(substreams + np.arange(queries)),
+            drawn.proxy,
+            floats(np.full(queries, np.inf)),
+        ),
+    )
