@@ -7,7 +7,7 @@ milliseconds, are reported for the trees that can meet them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -120,7 +120,12 @@ def report(parameters: Parameters, table: Table, timed: Times) -> Report:
         asdict(parameters),
         [_row(table, case) for case in table.cells],
         goals=_goals(table, [UNBOUNDED, tight, loose], timed),
-        beside=[*figure_6(table, tight, loose), *figure_7(table, tight, loose), *_ms(table)],
+        beside=[
+            *figure_6(table, tight, loose),
+            _level(parameters, table),
+            *figure_7(table, tight, loose),
+            *_ms(table),
+        ],
         notes=[
             "*Bandwidth ratio*: Σ rate × distance over that of the baseline, everything at the "
             "proxy. *Stretch*: the longest delay over the longest direct one. Both are means over "
@@ -170,6 +175,23 @@ def _goals(table: Table, bounds: list[str], timed: Times) -> list[Goal]:
         Goal(f"slowest strategy without a bound, {on}", slowest, 1.0, "s", False),
         Goal(f"slowest bounded optimum, {on}", timed.bounded, 60.0, "s", False),
     ]
+
+
+def _level(parameters: Parameters, table: Table) -> Beside:
+    """All that is left of figure 6's numbers is a label of its axis."""
+    loose = _multiple(parameters.loose)
+
+    def told(name: Callable[[str], str]) -> str:
+        means = ((p, table.mean((name(p), loose, IN_NETWORK), "ratio")) for p in CONFIGURATIONS)
+        return ", ".join(f"{places} {mean:.2f}" for places, mean in means)
+
+    return Beside(
+        "6",
+        "ratios of 0.45 and less, if the one label that can be read is the axis's last",
+        told(str),
+        "how many streams share a host is not said: streams that start together meet at no cost. "
+        f"With {parameters.shared} at each host: {told(lambda p: _shared(parameters, p))}",
+    )
 
 
 def _ms(table: Table) -> list[Beside]:
