@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from tests.placement.sand.trees import Drawn, drawn
 
 from thalweg.placement.arrays import NONE, Floats
+from thalweg.placement.sand.configurations import Ways
 from thalweg.placement.sand.dynamic import earliest
 from thalweg.placement.sand.edge import edge
 from thalweg.placement.sand.edge_plus import edge_plus
 from thalweg.placement.sand.in_network import in_network
 from thalweg.placement.sand.optimal import optimal
+from thalweg.placement.sand.parts import Operator, Source, make_tree
 from thalweg.placement.sand.placeable import Unplaceable, direct_ms, limit_ms
 from thalweg.placement.sand.placing import at_proxy, place
 from thalweg.placement.sand.tree import Tree
@@ -87,3 +89,13 @@ def test_a_bound_that_does_not_bind_changes_nothing(instance: Drawn) -> None:
     for name, strategy in (*HEURISTICS.items(), ("optimal", optimal)):
         free = strategy(instance.tree, instance.ways)
         assert np.array_equal(strategy(loose, instance.ways), free), name
+
+
+def test_streams_without_a_rate_are_placed_in_time_too() -> None:
+    """Everything costs nothing, so that only the bound decides."""
+    distance = np.array([[0, 50, 10], [50, 0, 10], [10, 10, 0]], float)
+    silent = (Source("a", 0, 0), Source("b", 0, 1))
+    tree = make_tree("q", silent, (Operator("ab", ("a", "b"), 1.0),), 2, bound_ms=10)
+    for strategy in (*HEURISTICS.values(), optimal):
+        at = strategy(tree, Ways(distance, distance))
+        assert tree.delay_ms(at, distance) == 10

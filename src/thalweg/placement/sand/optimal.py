@@ -42,7 +42,7 @@ def optimal(tree: Tree, ways: Ways) -> Ints:
         tree, _in_time(tree, latency_ms), latency_ms, limit_ms(tree), _known(tree, ways)
     )
     gap = _FIRST_GAP * narrowed.cost
-    while narrowed.least + gap < narrowed.cost:
+    while gap > 0 and narrowed.least + gap < narrowed.cost:
         found = search(tree, narrowed, latency_ms, limit_ms(tree), narrowed.least + gap)
         if found is not None:
             return found
