@@ -61,7 +61,7 @@ def test_it_costs_nearly_as_little_as_mapping_anew_and_moves_far_less() -> None:
     for seed in range(3):
         made = large(seed)
         before = distribute(made, proxies(made), SETTINGS)
-        after = changed(made, 4.0, seed)
+        after = changed(made, 2.0, seed)
         fresh = distribute(after, proxies(after), SETTINGS)
         found = redistribute(after, before, ADAPTATION)
         ours.append((cut(after, found) / cut(after, fresh), np.mean(found != before)))

@@ -35,8 +35,10 @@ class Cut:
 
 def counts(interests: Sparse, mapping: Ints, places: int) -> Counts:
     """How many queries at each place want each substream."""
-    found: Counts = summed(interests, mapping, places).toarray().astype(np.float32, copy=False)
-    return found
+    substreams = interests.shape[1]
+    place = np.repeat(np.asarray(mapping, np.int64) * substreams, np.diff(interests.indptr))
+    found = np.bincount(place + interests.indices, interests.data, places * substreams)
+    return found.reshape(places, substreams).astype(np.float32)
 
 
 def weighted_edge_cut(

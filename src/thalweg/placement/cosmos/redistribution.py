@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 
 from thalweg.placement.arrays import NONE, Ints, ints
-from thalweg.placement.cosmos.descent import Descent, limits_of
+from thalweg.placement.cosmos.descent import Descent
 from thalweg.placement.cosmos.graphs import Library, Run, Tags, at_once, build
 from thalweg.placement.cosmos.hierarchy import Cluster
+from thalweg.placement.cosmos.limits import Limits
 from thalweg.placement.cosmos.model import Vertices
 from thalweg.placement.cosmos.overflow import within_bound
 from thalweg.placement.cosmos.rebalancing import Caution, Standing, rebalance
 from thalweg.placement.cosmos.sweeping import sweep
 from thalweg.placement.cosmos.system import Settings, System
-from thalweg.placement.cosmos.view import View
+from thalweg.placement.cosmos.view import View, global_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,16 @@ def redistribute(
         least = adaptation.caution.least_gain
         return sweep(chosen, system.substreams, seen, child, passes=1, least_gain=least)
 
-    limits = limits_of(system, settings.balance, library)
+    # No room is kept for packing: queries are where they are, and who kept to the bound may stay.
+    limits = Limits(system.limits(settings.balance), settings.balance, [0.0] * system.root.height)
     found = Descent(system, library, limits, adapt, settle, run).from_root(graph)
-    return within_bound(system, found, settings.balance)
+    found = within_bound(system, found, settings.balance)
+    if not settings.exchange:
+        return found
+
+    def exchange() -> Ints:
+        seen, least = global_view(system, settings.balance), adaptation.caution.exchange_gain
+        return sweep(system.queries, system.substreams, seen, found, passes=1, least_gain=least)
+
+    exchanged: Ints = run(system.root, "exchange", exchange)
+    return exchanged

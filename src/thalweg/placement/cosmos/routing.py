@@ -86,7 +86,7 @@ class Router:
             self._load[cluster.centre] += weight
         return ints(found)
 
-    def route_in_bulk(self, queries: Vertices, batch: int = 5_000) -> Ints:
+    def route_in_bulk(self, queries: Vertices, batch: int = 10_000) -> Ints:
         found = np.zeros(len(queries), np.int32)
         for some in np.array_split(np.arange(len(queries)), -(-len(queries) // batch) or 1):
             chosen = queries.chosen(some)
@@ -119,7 +119,9 @@ class Router:
         child = self.children_of(cluster, queries, total)
         for number, below in enumerate(cluster.children):
             mine = np.flatnonzero(child == number)
-            if len(mine):
+            if below.is_provider:
+                yield below, mine
+            elif len(mine):
                 for provider, those in self._descend(below, queries.chosen(mine), total):
                     yield provider, mine[those]
 

@@ -1,0 +1,220 @@
+"""Initial query distribution by the number of queries: cost and time (COSMOS, figure 3.8)."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from thalweg.experiments.cosmos.case import Case, case
+from thalweg.experiments.cosmos.judging import Verdict, by_groups, closed
+from thalweg.experiments.cosmos.setting import Setting, setting
+from thalweg.experiments.cosmos.timing import Stopwatch
+from thalweg.experiments.cosmos.yardstick import is_available, partitioned
+from thalweg.experiments.report import Beside, Goal, Progress, Report
+from thalweg.experiments.sqpr.figures import curves
+from thalweg.placement.arrays import Ints
+from thalweg.placement.cosmos.centralised import centralised, greedy
+from thalweg.placement.cosmos.distribution import distribute
+from thalweg.placement.cosmos.sweeping import sweep
+from thalweg.placement.cosmos.system import Settings
+from thalweg.placement.cosmos.view import global_view
+from thalweg.placement.cosmos.workload import Workload
+
+NAIVE, GREEDY, CENTRALISED, HIERARCHICAL = "naive", "greedy", "centralised", "hierarchical"
+STRICT, PARTITIONER, INFORMED = "hierarchical, no exchange", "partitioner", "groups known"
+
+
+@dataclass(frozen=True)
+class Parameters:
+    queries: tuple[int, ...] = (5_000, 20_000, 40_000, 60_000)
+    partitioner_at: tuple[int, ...] = (5_000, 60_000)  # it takes minutes for many queries
+    providers: int = 256
+    substreams: int = 20_000
+    k: int = 4
+    most_vertices: int = 300
+    result_share: float = 0.01  # of a query's input
+    seed: int = 1
+
+    @classmethod
+    def quick(cls) -> Parameters:
+        return cls(queries=(5_000, 10_000), partitioner_at=(5_000,))
+
+
+def run(parameters: Parameters, progress: Progress) -> Report:
+    made = setting(parameters.seed, providers=parameters.providers)
+    rows: list[dict[str, Any]] = []
+    memory_gb = 0.0
+    sizes = sorted(parameters.queries, reverse=True)  # the largest first: its peak of memory counts
+    for i, queries in enumerate(sizes):
+        made_case = _case(parameters, made, queries)
+        methods = _methods(made_case, queries in parameters.partitioner_at and is_available())
+        for j, (name, method) in enumerate(methods.items()):
+            done = (i + j / len(methods)) / len(sizes)
+            progress(f"{queries:,} queries: {name}", done)
+            rows.append({"queries": queries, "method": name, **_measured(made_case, method)})
+            if name == HIERARCHICAL and queries == sizes[0]:
+                memory_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    rows.sort(key=lambda row: row["queries"])
+    return Report(
+        "cosmos-distribution",
+        "Query distribution by the number of queries (COSMOS, figure 3.8)",
+        asdict(parameters),
+        [{k: v for k, v in row.items() if k != "verdict"} for row in rows],
+        goals=_goals(rows, sizes[0], memory_gb),
+        beside=_beside(rows, sizes[0]),
+        notes=NOTES,
+        figures={
+            "cost": _curve(rows, "WEC 10⁹", "weighted edge cut, 10⁹"),
+            "delivered": _curve(rows, "delivered 10⁶", "delivered cost, 10⁶"),
+            "time": _curve(rows, "CPU s", "seconds of CPU in all", (CENTRALISED, HIERARCHICAL)),
+        },
+    )
+
+
+def _case(parameters: Parameters, made: Setting, queries: int) -> Case:
+    workload = Workload(
+        queries=queries,
+        substreams=parameters.substreams,
+        providers=parameters.providers,
+        result_share=parameters.result_share,
+    )
+    settings = Settings(most_vertices=parameters.most_vertices, seed=parameters.seed)
+    return case(made, workload, settings, parameters.k, parameters.seed)
+
+
+def _methods(of: Case, partitioner: bool) -> dict[str, Callable[[Stopwatch], Ints]]:
+    system, proxy, settings = of.system, of.drawn.proxy, of.settings
+
+    def informed(_watch: Stopwatch) -> Ints:
+        start = by_groups(system, of.drawn.group, settings.balance.slack)
+        seen = global_view(system, settings.balance)
+        return sweep(system.queries, system.substreams, seen, start, passes=1)
+
+    methods: dict[str, Callable[[Stopwatch], Ints]] = {
+        HIERARCHICAL: lambda watch: distribute(system, proxy, settings, run=watch),
+        STRICT: lambda watch: distribute(
+            system, proxy, Settings(settings.most_vertices, settings.balance, False), run=watch
+        ),
+        NAIVE: lambda _: proxy,
+        GREEDY: lambda _: greedy(system, settings),
+        CENTRALISED: lambda watch: centralised(system, proxy, settings, run=watch),
+        INFORMED: informed,
+    }
+    if partitioner:
+        methods[PARTITIONER] = lambda _: partitioned(system, settings)
+    return methods
+
+
+def _measured(of: Case, method: Callable[[Stopwatch], Ints]) -> dict[str, Any]:
+    watch = Stopwatch()
+    start = time.process_time()
+    mapping = method(watch)
+    spent = time.process_time() - start
+    verdict = of.judge(mapping)
+    response = watch.response_s(of.system.root) if watch.spent else spent
+    return {
+        **verdict.row,
+        "response s": round(response, 2),
+        "CPU s": round(spent, 2),
+        "verdict": verdict,
+    }
+
+
+def _of(rows: list[dict[str, Any]], queries: int) -> dict[str, Verdict]:
+    return {row["method"]: row["verdict"] for row in rows if row["queries"] == queries}
+
+
+def _goals(rows: list[dict[str, Any]], queries: int, memory_gb: float) -> list[Goal]:
+    found = _of(rows, queries)
+    ours, naive = found[HIERARCHICAL], found[NAIVE]
+    row = next(r for r in rows if r["queries"] == queries and r["method"] == HIERARCHICAL)
+    at = f"{queries:,} queries: "
+    allowed = [v for v in found.values() if v.busiest <= 1.1 + 1e-6]
+    goals = [
+        Goal(
+            f"{at}closed of the distance between naive and the best known, {name}",
+            round(closed(getattr(naive, of), getattr(ours, of), best), 4),
+            0.9,
+        )
+        for name, of, best in (
+            ("WEC", "cut", min(v.cut for v in allowed)),
+            ("delivered cost", "delivered", min(v.delivered for v in allowed)),
+        )
+    ]
+    goals += [
+        Goal(f"{at}{name} against the partitioner's", round(ratio, 4), 1.0, at_least=False)
+        for name, ratio in _against(found)
+    ]
+    return [
+        *goals,
+        Goal(f"{at}busiest provider, of its share", row["busiest"], 1.1 + 1e-6, at_least=False),
+        Goal(f"{at}response time", row["response s"], 10, "s", at_least=False),
+        Goal(f"{at}CPU in all", row["CPU s"], 60, "s", at_least=False),
+        Goal(f"{at}memory of everything", round(memory_gb, 2), 4, "GB", at_least=False),
+    ]
+
+
+def _against(found: dict[str, Verdict]) -> list[tuple[str, float]]:
+    if PARTITIONER not in found:
+        return []
+    ours, theirs = found[HIERARCHICAL], found[PARTITIONER]
+    return [("WEC", ours.cut / theirs.cut), ("delivered", ours.delivered / theirs.delivered)]
+
+
+def _beside(rows: list[dict[str, Any]], queries: int) -> list[Beside]:
+    found = _of(rows, queries)
+    naive, ours, one = found[NAIVE], found[HIERARCHICAL], found[CENTRALISED]
+    times = {
+        row["method"]: f"{row['response s']} s and {row['CPU s']} s"
+        for row in rows
+        if row["queries"] == queries
+    }
+    return [
+        Beside(
+            "3.8(a)",
+            "naive is the worst, greedy a lot better",
+            f"WEC of greedy {found[GREEDY].cut / naive.cut:.3f} of naive's, "
+            f"delivered {found[GREEDY].delivered / naive.delivered:.3f}",
+            "queries differ little in weight, so by weight they come in an order that has nothing "
+            "to do with their interests, and each provider is filled with a mixture of all groups; "
+            "the source does not say how much better its greedy is",
+        ),
+        Beside(
+            "3.8(a)",
+            "the two graph mappings are the best, and similar",
+            f"WEC {ours.cut / naive.cut:.3f} (hierarchical) and {one.cut / naive.cut:.3f} "
+            "(centralised) of naive's",
+        ),
+        Beside(
+            "3.8(b)",
+            "response and total time of hierarchical are much lower than centralised",
+            f"{times[HIERARCHICAL]} against {times[CENTRALISED]}",
+        ),
+    ]
+
+
+def _curve(
+    rows: list[dict[str, Any]], column: str, label: str, only: tuple[str, ...] = ()
+) -> Callable[[Any], None]:
+    names = only or (NAIVE, GREEDY, CENTRALISED, HIERARCHICAL)
+    x = sorted({row["queries"] for row in rows})
+    lines = {name: [[row[column] for row in rows if row["method"] == name]] for name in names}
+    return curves(x, lines, across="queries", up=label, title="")
+
+
+NOTES = (
+    "WEC sums rate × latency over all edges between queries, sources and proxies; *delivered* "
+    "counts each substream once on each link of its tree; *results* are sent one by one to "
+    "the proxies. The source gives no rate of results. At a tenth of the input, as in its "
+    "figure 3.4, results alone would cost more than all substreams, and every query would "
+    "best stay at its proxy; here they are a hundredth.",
+    "*Best known* is the least of all mappings of the table that keep the load bound, among "
+    "them one that knows the users' groups, which none of the others does. The partitioner is "
+    "METIS on each query's twelve strongest overlaps; its parts are assigned to providers by "
+    "FAQ. *Response* is the longest chain of coordinators' steps in CPU time; *no exchange* "
+    "leaves out the last step, in which the root looks at all queries once more, and which "
+    "the source does not have.",
+)
