@@ -9,7 +9,7 @@ from typing import Protocol
 from thalweg.overlay.coordinators import messages as say
 from thalweg.overlay.coordinators.distances import Distances
 from thalweg.overlay.coordinators.search import Search
-from thalweg.overlay.coordinators.state import Cluster, Place
+from thalweg.overlay.coordinators.state import FAR_US, Cluster, Place
 from thalweg.overlay.generator import Generator
 from thalweg.overlay.protocol import Address, Effect, Message, Send
 
@@ -57,6 +57,11 @@ class Standing:
         self._search: Search | None = None
         self._hints: list[Address] = []  # whom to ask first for a place above
         self._handover: tuple[Address, Message] | None = None  # repeated until its effect shows
+
+    def distance_us(self, level: int, a: Address, b: Address) -> int | None:
+        """Between two members of a cluster that this node leads; None: not measured yet."""
+        found = self.place.led[level].distance(self._distances, a, b)
+        return found if found < FAR_US else None
 
     def _become_root(self) -> list[Effect]:
         self.place.parent = self.place.view = self._search = self._handover = None

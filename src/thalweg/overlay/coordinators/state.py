@@ -15,7 +15,7 @@ from thalweg.overlay.coordinators.distances import Distances
 from thalweg.overlay.coordinators.messages import UNKNOWN, Heartbeat
 from thalweg.overlay.protocol import Address
 
-_FAR_US = 1 << 40  # stands for a distance that is not known yet
+FAR_US = 1 << 40  # stands for a distance that is not known yet
 
 
 @dataclass(slots=True)
@@ -66,12 +66,12 @@ class Cluster:
     def distance(self, own: Distances, a: Address, b: Address) -> int:
         """By whichever of the two has measured it, the lesser if both have."""
         known = [d for d in (self._said(own, a, b), self._said(own, b, a)) if d != UNKNOWN]
-        return min(known) if known else _FAR_US
+        return min(known) if known else FAR_US
 
     def is_measured(self, own: Distances) -> bool:
         members = sorted(self.members)
         return all(
-            self.distance(own, a, b) < _FAR_US for i, a in enumerate(members) for b in members[:i]
+            self.distance(own, a, b) < FAR_US for i, a in enumerate(members) for b in members[:i]
         )
 
     def ranked(self, own: Distances) -> list[Address]:

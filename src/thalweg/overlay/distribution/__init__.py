@@ -1,0 +1,1 @@
+"""Queries spread over the coordinator tree: `protocol.QueryDistribution`; start reading there."""

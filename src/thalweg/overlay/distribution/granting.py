@@ -1,0 +1,106 @@
+"""Giving queries to providers: each attempt is an epoch of its own, bound to one provider.
+
+Where a query should go is a question to the coordinator tree, which may be lost, doubled or
+answered twice without harm. Only then is an epoch made, and the grant repeated to that one
+provider. If it does not answer, the next attempt has the next epoch: the first one may have been
+taken after all, and is then fenced off. A job ends when a provider took the query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from thalweg.overlay.distribution.entries import Epoch, Query
+from thalweg.overlay.distribution.messages import NOT_YET, Found, Grant, Refused, Seek, Took
+from thalweg.overlay.protocol import Address, CancelTimer, Effect, Send, SetTimer
+
+UNKNOWN_FAIR = -1.0
+_MOST_HOPS = 12
+
+
+@dataclass(slots=True)
+class Job:
+    query: Query
+    weight: float
+    after: int  # the number of the highest epoch that is known
+    given_to: Address | None  # by a coordinator's order; None: the tree is asked
+    token: int = 0
+    epoch: Epoch | None = None
+    to: Address | None = None
+    tries: int = 0
+
+
+class Granter:
+    def __init__(self, answer_within_us: int, tries: int) -> None:
+        self.jobs: dict[str, Job] = {}
+        self._answer_within_us = answer_within_us
+        self._tries = tries
+        self._own: Address = ""
+        self._life = 0
+        self._tokens = 0
+        self._issued: dict[str, int] = {}  # the highest number of this life, by query
+
+    def begin(self, own: Address, life: int) -> None:
+        self._own, self._life = own, life
+
+    def start(
+        self, query: Query, weight: float, after: int, root: Address, to: Address | None = None
+    ) -> list[Effect]:
+        if query.name in self.jobs:
+            return []
+        job = self.jobs[query.name] = Job(query, weight, after, to)
+        return self._seek(job, root) if to is None else self._grant(job, to)
+
+    def stop(self, name: str) -> list[Effect]:
+        return [] if self.jobs.pop(name, None) is None else [CancelTimer(("job", name))]
+
+    def found(self, answer: Found) -> list[Effect]:
+        for job in self.jobs.values():
+            if job.token == answer.token and job.epoch is None:
+                return self._grant(job, answer.provider)
+        return []
+
+    def is_taken(self, took: Took) -> bool:
+        """Whether this was what an open job wanted."""
+        job = self.jobs.get(took.name)
+        return job is not None and job.epoch == took.epoch
+
+    def refused(self, answer: Refused) -> None:
+        """The next attempt has a higher number; an order that is refused is dropped."""
+        job = self.jobs.get(answer.name)
+        if job is not None and job.epoch == answer.epoch and answer.fence is not None:
+            job.after = max(job.after, answer.fence.number)
+            job.tries = self._tries
+
+    def late(self, name: str, root: Address) -> list[Effect]:
+        """No answer: the same grant again, or (where the tree chooses) another provider."""
+        job = self.jobs[name]
+        if job.epoch is not None and job.to is not None and job.tries < self._tries:
+            return self._send(job, job.to, job.epoch)
+        if job.given_to is not None:
+            del self.jobs[name]
+            return []
+        return self._seek(job, root)
+
+    def next_epoch(self, name: str, after: int) -> Epoch:
+        number = max(after, self._issued.get(name, 0)) + 1
+        self._issued[name] = number
+        return Epoch(number, self._own, self._life)
+
+    def _seek(self, job: Job, root: Address) -> list[Effect]:
+        self._tokens += 1
+        job.token, job.epoch, job.to = self._tokens, None, None
+        question = Seek(
+            self._own, job.token, job.query, job.weight, None, NOT_YET, UNKNOWN_FAIR, _MOST_HOPS
+        )
+        timer = SetTimer(("job", job.query.name), self._answer_within_us)
+        return [Send(root, question), timer]
+
+    def _grant(self, job: Job, to: Address) -> list[Effect]:
+        job.epoch, job.to, job.tries = self.next_epoch(job.query.name, job.after), to, 0
+        return self._send(job, to, job.epoch)
+
+    def _send(self, job: Job, to: Address, epoch: Epoch) -> list[Effect]:
+        job.tries += 1
+        timer = SetTimer(("job", job.query.name), self._answer_within_us)
+        return [Send(to, Grant(job.query, epoch, job.weight)), timer]

@@ -1,0 +1,108 @@
+"""What a coordinator sees when it decides: its children, what each runs, and how far they are.
+
+COSMOS 3.3.3 to 3.3.7. Sources and proxies count where they are managed, at a child (Algorithm 3.2,
+step a). What lies outside of a coordinator's cluster is about equally far from all its children,
+which are near each other, and does not help to choose between them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from thalweg.overlay.distribution.entries import Entry, Provider, Query, Rate, Running
+from thalweg.overlay.protocol import Address
+from thalweg.placement.arrays import Floats, floats
+from thalweg.placement.cosmos.desk import Desk, choose
+from thalweg.placement.cosmos.view import View
+
+ROUNDING = 1e-9  # of a limit: sums of floats differ in their last digits
+
+
+@dataclass(slots=True)
+class Subtree:
+    """A child of a coordinator, with all that is below it."""
+
+    address: Address
+    capability: dict[Address, float] = field(default_factory=dict)
+    load: dict[Address, float] = field(default_factory=dict)
+    running: list[Running] = field(default_factory=list)
+    wanting: Counter[int] = field(default_factory=Counter)  # queries, by substream
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            match entry:
+                case Provider(address, capability):
+                    self.capability[address] = capability
+                    self.load.setdefault(address, 0.0)
+                case Running(query, _, owner, weight):
+                    self.running.append(entry)
+                    self.load[owner] = self.load.get(owner, 0.0) + weight
+                    self.wanting.update(query.substreams)
+
+    def room(self, allowed: float) -> float:
+        """Of the provider below that has most; `allowed`: load for each unit of capability."""
+        rooms = [allowed * c - self.load[a] for a, c in self.capability.items() if c > 0]
+        return max(rooms, default=-np.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    children: Sequence[Subtree]
+    latency_ms: Floats  # [child, child]
+    rates: Mapping[int, Rate]
+
+    def child_of(self, address: Address) -> int | None:
+        """Who manages it; None: nobody here."""
+        found = (i for i, c in enumerate(self.children) if address in c.capability)
+        return next(found, None)
+
+    def view(self, substreams: Sequence[int], limits: Floats) -> View:
+        """Of these substreams alone. Proxies stand for the children that manage them."""
+        field_ = np.zeros((len(substreams), len(self.children)))
+        for row, substream in enumerate(substreams):
+            rate = self.rates.get(substream)
+            home = None if rate is None else self.child_of(rate.source)
+            if rate is not None and home is not None:
+                field_[row] = rate.bps * self.latency_ms[home]
+        return View(self.latency_ms, self.latency_ms, floats(field_), limits)
+
+    def rate_bps(self, substreams: Sequence[int]) -> Floats:
+        """One that was never measured counts as nothing."""
+        return floats(self.rates[s].bps if s in self.rates else 0.0 for s in substreams)
+
+    def result(self, query: Query) -> Floats:
+        """[child]: what the proxy, where it is managed here, wants of the results."""
+        found = np.zeros(len(self.children))
+        home = self.child_of(query.proxy)
+        if home is not None:
+            found[home] = query.result_bps
+        return found
+
+    def cheapest(self, query: Query, weight: float, room: Floats) -> int:
+        """COSMOS 3.3.6: where it adds least to the weighted edge cut, among those with room."""
+        substreams = query.substreams
+        load = floats(sum(c.load.values()) for c in self.children)
+        wanting = np.array([[c.wanting[s] for s in substreams] for c in self.children], np.float32)
+        seen = self.view(substreams, load)
+        wanting = wanting.reshape(len(self.children), len(substreams))
+        desk = Desk(seen, self.rate_bps(substreams), wanting, load)
+        every = np.arange(len(substreams), dtype=np.int32)
+        cost = desk.cost(every, np.ones(len(substreams), np.float32), self.result(query))
+        return choose(cost, weight * (1 - ROUNDING), room)
+
+
+def between(
+    addresses: Sequence[Address], distance_us: Callable[[Address, Address], int | None]
+) -> Floats:
+    """Latencies in ms. A pair that nobody has measured yet counts as far as the farthest."""
+    found = np.zeros((len(addresses), len(addresses)))
+    for i, a in enumerate(addresses):
+        for j, b in enumerate(addresses):
+            apart = 0 if i == j else distance_us(a, b)
+            found[i, j] = np.nan if apart is None else apart / 1000
+    farthest = float(np.nanmax(found, initial=0.0))
+    return floats(np.where(np.isnan(found), farthest, found))

@@ -1,0 +1,114 @@
+"""Which queries a coordinator moves: Algorithm 3.3 among its children, and what no bound allows.
+
+The root sees the load of every provider. Where one has more than (1 + α) times its share, as few
+queries as possible leave it (heavy ones first) for providers with room. Where nobody has room, a
+query moves only if the greatest excess shrinks by it. Thereby moves come to an end, and then each
+provider is within the bound, or over it by less than the weight of any of its queries. Where α
+times the smallest provider's share is no less than the heaviest query, all are within the bound:
+some provider always has no more than its share, and so has room.
+
+The source asks its redistribution for balance at every level, and leaves it at that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from thalweg.overlay.distribution.entries import Running
+from thalweg.overlay.distribution.picture import ROUNDING, Picture, Subtree
+from thalweg.overlay.protocol import Address
+from thalweg.placement.arrays import floats, ints
+from thalweg.placement.cosmos.model import Substreams, Vertices
+from thalweg.placement.cosmos.rebalancing import Caution, Standing, rebalance
+
+CAUTION = Caution(least_gain=0.1)  # a migration costs more than it saves below that
+MOST_VERTICES = 300  # the source's v_max: above, only the bound is looked after at this level
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    running: Running
+    to: Address | None  # None: wherever the tree finds room
+
+
+def excess(whole: Subtree, allowed: float, resting: Container[str]) -> list[Shift]:
+    """What must leave its provider; `resting` are those that were moved just now."""
+    load, capability = dict(whole.load), whole.capability
+    by_owner: dict[Address, list[Running]] = {}
+    for running in whole.running:
+        by_owner.setdefault(running.owner, []).append(running)
+    takers = [a for a, c in capability.items() if c > 0]
+    found: list[Shift] = []
+    for owner in sorted(by_owner):
+        limit = allowed * capability.get(owner, 0.0)
+        leaving = capability.get(owner, 0.0) <= 0
+        heavy_first = sorted(by_owner[owner], key=lambda r: (-r.weight, r.query.name))
+        for running in heavy_first:
+            over = load[owner] - limit
+            if not leaving and over <= limit * ROUNDING:
+                break
+            others = [a for a in takers if a != owner]
+            if running.query.name in resting or not others or (not leaving and not running.weight):
+                continue
+            best = max(others, key=lambda a: (allowed * capability[a] - load[a], a))
+            room = allowed * capability[best] - load[best]
+            fits = running.weight <= room
+            if not fits and not leaving and running.weight - room >= over * (1 - ROUNDING):
+                continue
+            found.append(Shift(running, None if fits else best))
+            load[owner] -= running.weight
+            load[best] += running.weight
+    return found
+
+
+def adapt(
+    picture: Picture, allowed: float, resting: Container[str], seed: int
+) -> list[tuple[Running, int]]:
+    """One coordinator's part of COSMOS 3.3.7: queries, and the child that each should go to."""
+    placed = [
+        (running, number)
+        for number, child in enumerate(picture.children)
+        for running in child.running
+        if child.capability.get(running.owner, 0.0) > 0
+    ]
+    if not 0 < len(placed) <= MOST_VERTICES or len(picture.children) < 2:
+        return []
+    substreams = sorted({s for running, _ in placed for s in running.query.substreams})
+    heaviest = max(running.weight for running, _ in placed)
+    limits = floats(_limit(child, allowed, heaviest) for child in picture.children)
+    vertices = _vertices([running for running, _ in placed], substreams, picture)
+    # Where substreams enter is in the view already; a task looks at their rates alone.
+    rates = Substreams(picture.rate_bps(substreams), ints([0] * len(substreams)))
+    task = picture.view(substreams, limits).task(vertices, rates)
+    place = ints(number for _, number in placed)
+    density = vertices.weight / np.maximum(vertices.state_bytes, 1.0)
+    chosen = rebalance(task, Standing(place, density), CAUTION, np.random.default_rng(seed))
+    return [
+        (running, int(to))
+        for (running, at), to in zip(placed, chosen, strict=True)
+        if to != at and running.query.name not in resting
+    ]
+
+
+def _limit(child: Subtree, allowed: float, heaviest: float) -> float:
+    """What surely fits below a child: if it has less, one of its providers has room for more."""
+    able = [c for c in child.capability.values() if c > 0]
+    return max(0.0, allowed * sum(able) - heaviest * max(0, len(able) - 1))
+
+
+def _vertices(running: list[Running], substreams: list[int], picture: Picture) -> Vertices:
+    column = {s: i for i, s in enumerate(substreams)}
+    rows = [i for i, r in enumerate(running) for _ in r.query.substreams]
+    columns = [column[s] for r in running for s in r.query.substreams]
+    shape = (len(running), len(substreams))
+    ones = np.ones(len(rows), np.float32)
+    return Vertices(
+        csr_array((ones, (rows, columns)), shape=shape),
+        csr_array(np.array([picture.result(r.query) for r in running])),
+        floats(r.weight for r in running),
+        floats(r.query.state_bytes for r in running),
+    )
