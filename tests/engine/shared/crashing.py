@@ -12,7 +12,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,13 @@ from thalweg.engine.generators import make_generator
 from thalweg.engine.shared import commit, engine, ingest, segments, store
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.executors import Executor, InProcess
+from thalweg.engine.shared.regrouping import Regrouping
+from thalweg.engine.shared.worth import Sharing
 from thalweg.engine.sinks import append, parquet
 from thalweg.engine.sinks.base import SinkOutlet, open_where_it_was
 from thalweg.engine.sinks.jsonl import JsonLinesSink
 from thalweg.engine.sinks.parquet import ParquetSink
-from thalweg.plan.catalog import StreamDef
+from thalweg.plan.catalog import QueryDef, StreamDef
 
 SCRIPT = """
 CREATE STREAM OpenAuction (itemID BIGINT, sellerID BIGINT, start_price DOUBLE)
@@ -43,6 +45,13 @@ CREATE QUERY sellers AS SELECT sellerID, COUNT(*) AS items, MAX(start_price) AS 
 CREATE QUERY latest AS RSTREAM SELECT buyerID FROM ClosedAuction [Rows 2];
 CREATE QUERY buyers AS SELECT DISTINCT buyerID FROM ClosedAuction [Range 1 Minute Slide 10 Second];
 """
+# Comes later and wants more than the group of `sold` has: everybody moves to a wider one.
+LATE_SCRIPT = """
+CREATE QUERY sold_late AS SELECT O.itemID, C.buyerID
+    FROM OpenAuction [Range 5 Minute] O, ClosedAuction [Range 5 Second] C
+    WHERE O.itemID = C.itemID;
+"""
+LATE_AFTER = 2  # ticks
 OPTIONS = {"rate": "200", "duration": "60", "seed": "3"}
 BATCHES, ROWS = 6, {"OpenAuction": 120, "ClosedAuction": 60}
 
@@ -55,23 +64,26 @@ def run(folder: Path, executor: Executor) -> None:
     script = compile_script(SCRIPT)
     outlet = SinkOutlet()
     running = SharedEngine(
-        folder / "data", executor, outlet=outlet, rows_for_more_tasks=0, retained_ticks=3
+        folder / "data",
+        executor,
+        outlet=outlet,
+        rows_for_more_tasks=0,
+        retained_ticks=3,
+        sharing=Sharing.WHEREVER_POSSIBLE,
     )
     for stream in script.catalog.streams():
         running.add_stream(stream)
-    running.add_queries(script.queries)
-    for query in script.queries:
-        sinks = {
-            "lines": JsonLinesSink(folder / f"{query.name}.jsonl"),
-            "tables": ParquetSink(folder / query.name),
-        }
-        for name, sink in sinks.items():
-            open_where_it_was(running.store, query.name, name, sink)
-            outlet.attach(query.name, name, sink)
-    for _ in range(BATCHES):
+    (late,) = compile_script(LATE_SCRIPT, script.catalog).queries
+    _stand(running, outlet, folder, script.queries)
+    if running.store.query(late.name) is not None:
+        _stand(running, outlet, folder, [late])
+    for number in range(BATCHES):
+        if number == LATE_AFTER == _ticks(running) and late.name not in running.queries:
+            _stand(running, outlet, folder, [late])
         for stream in script.catalog.streams():
-            _push_next(running, stream)
-        running.tick()
+            _push(running, stream, number)
+        if _ticks(running) == number:
+            running.tick()
     for stream in script.catalog.streams():
         running.finish(stream.name)
     running.run_to_end()
@@ -79,10 +91,31 @@ def run(folder: Path, executor: Executor) -> None:
     running.close()
 
 
-def _push_next(running: SharedEngine, stream: StreamDef) -> None:
-    done = int(running.landing.resume_point(stream) or b"0")
-    if done < BATCHES:
-        running.landing.push(stream, _batch(stream.name, done), resume=str(done + 1).encode())
+def _stand(
+    running: SharedEngine, outlet: SinkOutlet, folder: Path, queries: Sequence[QueryDef]
+) -> None:
+    running.add_queries(queries)
+    for query in queries:
+        sinks = {
+            "lines": JsonLinesSink(folder / f"{query.name}.jsonl"),
+            "tables": ParquetSink(folder / query.name),
+        }
+        for name, sink in sinks.items():
+            open_where_it_was(running.store, query.name, name, sink)
+            outlet.attach(query.name, name, sink)
+
+
+def _ticks(running: SharedEngine) -> int:
+    """That have come to their end."""
+    number, record = running.store.tick()
+    return number if record is None else number - 1
+
+
+def _push(running: SharedEngine, stream: StreamDef, number: int) -> None:
+    """Once, however often it is tried."""
+    if int(running.landing.resume_point(stream) or b"0") == number:
+        batch = _batch(stream.name, number)
+        running.landing.push(stream, batch, resume=str(number + 1).encode())
 
 
 def _batch(stream: str, number: int) -> pl.DataFrame:
@@ -232,11 +265,14 @@ def _in_transaction(statement: str, due: Countdown, *, of_tick: bool) -> None:
 
 
 POINTS: dict[str, Callable[[Countdown], None]] = {
+    "before groups are changed": lambda due: _dying(Regrouping, "run", due),
+    "in the middle of a move": lambda due: _dying(store.Store, "write_homes", due, after=True),
+    "after groups are changed": lambda due: _dying(Regrouping, "run", due, after=True),
     "before the tick's record": lambda due: _around_record(due, after=False),
     "after the record, before the tasks": lambda due: _around_record(due, after=True),
     "in a segment write": _half_a_bundle,
     "after a task's bundle": lambda due: _dying(segments.BundleWriter, "close", due, after=True),
-    "between tasks and sinks": lambda due: _dying(engine.SharedEngine, "_emit", due),
+    "between tasks and sinks": lambda due: _dying(engine, "deliver", due),
     "in the middle of a line": _half_a_line,
     "between two sinks": lambda due: _dying(append.AppendedFile, "append", due, after=True),
     "before a Parquet file has its name": _before_a_name,

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from tests.engine.shared.crashing import POINTS
 
-QUERIES = ("sold", "sold_dear", "sellers", "latest", "buyers")
+QUERIES = ("sold", "sold_dear", "sold_late", "sellers", "latest", "buyers")
 
 
 class Server:
@@ -74,8 +74,10 @@ def test_the_run_without_a_crash_says_something_in_every_way(expected: dict[str,
         )
 
 
-@pytest.mark.parametrize("times", [1, 5])
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(
+    ("point", "times"),
+    [(p, times) for p in POINTS for times in (1, 2 if p == "in the middle of a move" else 5)],
+)
 def test_killed_at_a_point_and_started_again(server, expected, tmp_path, point, times):
     assert server.run(folder=tmp_path, point=point, times=times) == -signal.SIGKILL
     assert server.run(folder=tmp_path) == 0

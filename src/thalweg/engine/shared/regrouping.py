@@ -258,6 +258,8 @@ class Regrouping:
 
     def _move(self, members: Iterable[Registered], home: Generation) -> None:
         moved = list(members)
+        if not moved:
+            return
         self.engine.store.write_homes((m.name, self._tick + 1, home.name) for m in moved)
         for member in moved:
             self.engine.homes[member.name] = home.name
