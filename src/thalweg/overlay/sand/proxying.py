@@ -1,0 +1,102 @@
+"""The proxy's part (SAND 4.2, coordinator initialisation): who asks for a query keeps asking.
+
+What the proxy wants is the only thing that survives a restart; all else in the network is leased,
+and lives on what the proxy says again.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from thalweg.overlay.protocol import Address, Deliver, Effect, Persist
+from thalweg.overlay.sand.messages import (
+    AddSubtree,
+    InvalidateSubtree,
+    Known,
+    Placed,
+    Refused,
+    Visit,
+    Waiting,
+)
+from thalweg.overlay.sand.post import Post
+from thalweg.overlay.sand.query import TreeQuery
+from thalweg.overlay.sand.zones import Zone, cut
+from thalweg.placement.sand.tree import TreeError
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(TreeQuery).decode
+
+
+class Proxying:
+    def __init__(self, post: Post) -> None:
+        self.queries: dict[str, TreeQuery] = {}
+        self.lacks: dict[str, dict[int, str]] = {}  # query -> zone -> what stands against it
+        self._zones: dict[str, tuple[Zone, ...]] = {}
+        self._post = post
+
+    def restore(self, encoded: bytes) -> None:
+        query = _decode(encoded)
+        self._take(query)
+
+    def place(self, now_us: int, query: TreeQuery) -> list[Effect]:
+        if query.name in self.queries:
+            return [Deliver(Refused(query.name, "there is a query of this name; choose another"))]
+        try:
+            self._take(query)
+        except TreeError as error:
+            return [Deliver(Refused(query.name, str(error)))]
+        if query.proxy != self._post.own:
+            del self.queries[query.name], self._zones[query.name], self.lacks[query.name]
+            why = f"its proxy is {query.proxy}, and this is {self._post.own}: ask there"
+            return [Deliver(Refused(query.name, why))]
+        return [Persist(query.name, _encode(query)), *self.ask(now_us, query)]
+
+    def drop(self, now_us: int, name: str) -> list[Effect]:
+        query = self.queries.pop(name, None)
+        if query is None:
+            return [Deliver(Refused(name, "this node asks for no such query"))]
+        del self._zones[name], self.lacks[name]
+        gone = InvalidateSubtree(name, query.root, self._post.own, 0)
+        return [Persist(name, None), *self._post.send(now_us, gone)]
+
+    def tend(self, now_us: int) -> list[Effect]:
+        return [e for query in self.queries.values() for e in self.ask(now_us, query)]
+
+    def leave(self, now_us: int) -> list[Effect]:
+        """Who goes for good asks for nothing."""
+        return [e for name in list(self.queries) for e in self.drop(now_us, name)]
+
+    def ask(self, now_us: int, query: TreeQuery) -> list[Effect]:
+        """Both steps of the initialisation: zones to their coordinators, then the sources."""
+        effects: list[Effect] = []
+        for zone in self._zones[query.name]:
+            message = AddSubtree(query.name, zone.top, self._post.own, 0, zone)
+            effects += self._post.send(now_us, message)
+        for zone in self._zones[query.name]:
+            for child in zone.boundary:
+                if child.source is not None:
+                    visit = Visit(query.name, child.node, child.source, zone.top, ())
+                    effects += self._post.visit(visit)
+        return effects
+
+    def known(self, now_us: int, sender: Address, message: Known) -> list[Effect]:
+        if message.query not in self.queries:
+            return []
+        self._post.heard(now_us, message.query, message.zone, sender)
+        lacks = self.lacks[message.query]
+        before = lacks.pop(message.zone, "")
+        if message.lacks:
+            lacks[message.zone] = message.lacks
+        if message.lacks in ("", before):
+            return []
+        return [Deliver(Waiting(message.query, message.lacks))]
+
+    def root_mapped(self, name: str, node: int) -> list[Effect]:
+        """The last operator to be mapped is the root, which is delivery at the proxy itself."""
+        query = self.queries.get(name)
+        return [Deliver(Placed(name))] if query is not None and node == query.root else []
+
+    def _take(self, query: TreeQuery) -> None:
+        zones = cut(query)
+        self.queries[query.name], self._zones[query.name] = query, zones
+        self.lacks[query.name] = {}
