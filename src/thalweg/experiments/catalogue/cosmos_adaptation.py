@@ -26,6 +26,8 @@ INTERVAL_S = 200
 class Parameters:
     queries: int = 30_000
     rounds: int = 6
+    nodes: int = 4_096
+    sources: int = 100
     providers: int = 256
     k: int = 4
     most_vertices: int = 300
@@ -37,9 +39,16 @@ class Parameters:
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
-    made = setting(parameters.seed, providers=parameters.providers)
+    made = setting(
+        parameters.seed,
+        providers=parameters.providers,
+        sources=parameters.sources,
+        nodes=parameters.nodes,
+    )
     settings = Settings(most_vertices=parameters.most_vertices, seed=parameters.seed)
-    workload = Workload(queries=parameters.queries, providers=parameters.providers)
+    workload = Workload(
+        queries=parameters.queries, providers=parameters.providers, sources=parameters.sources
+    )
     now = case(made, workload, settings, parameters.k, parameters.seed)
     rng = np.random.default_rng([parameters.seed, 9])
     random = ints(rng.integers(parameters.providers, size=parameters.queries))

@@ -29,6 +29,8 @@ class Parameters:
     queries: int = 30_000
     arriving: int = 1_500  # at the start of each interval
     intervals: int = 10
+    nodes: int = 4_096
+    sources: int = 100
     providers: int = 256
     k: int = 4
     most_vertices: int = 300
@@ -40,9 +42,16 @@ class Parameters:
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
-    made = setting(parameters.seed, providers=parameters.providers)
+    made = setting(
+        parameters.seed,
+        providers=parameters.providers,
+        sources=parameters.sources,
+        nodes=parameters.nodes,
+    )
     settings = Settings(most_vertices=parameters.most_vertices, seed=parameters.seed)
-    workload = Workload(queries=parameters.queries, providers=parameters.providers)
+    workload = Workload(
+        queries=parameters.queries, providers=parameters.providers, sources=parameters.sources
+    )
     progress("the initial distribution", 0.0)
     now = case(made, workload, settings, parameters.k, parameters.seed)
     first = distribute(now.system, now.drawn.proxy, settings)

@@ -31,6 +31,8 @@ STRICT, PARTITIONER, INFORMED = "hierarchical, no exchange", "partitioner", "gro
 class Parameters:
     queries: tuple[int, ...] = (5_000, 20_000, 40_000, 60_000)
     partitioner_at: tuple[int, ...] = (5_000, 60_000)  # it takes minutes for many queries
+    nodes: int = 4_096
+    sources: int = 100
     providers: int = 256
     substreams: int = 20_000
     k: int = 4
@@ -40,11 +42,16 @@ class Parameters:
 
     @classmethod
     def quick(cls) -> Parameters:
-        return cls(queries=(5_000, 10_000), partitioner_at=(5_000,))
+        return cls(queries=(2_000, 6_000), partitioner_at=(2_000, 6_000), providers=64)
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
-    made = setting(parameters.seed, providers=parameters.providers)
+    made = setting(
+        parameters.seed,
+        providers=parameters.providers,
+        sources=parameters.sources,
+        nodes=parameters.nodes,
+    )
     rows: list[dict[str, Any]] = []
     memory_gb = 0.0
     sizes = sorted(parameters.queries, reverse=True)  # the largest first: its peak of memory counts
@@ -79,6 +86,7 @@ def _case(parameters: Parameters, made: Setting, queries: int) -> Case:
         queries=queries,
         substreams=parameters.substreams,
         providers=parameters.providers,
+        sources=parameters.sources,
         result_share=parameters.result_share,
     )
     settings = Settings(most_vertices=parameters.most_vertices, seed=parameters.seed)

@@ -28,6 +28,8 @@ class Parameters:
     changes: str = "IIDID"  # an increase or a decrease each
     changed: int = 800  # substreams, at each change
     factor: float = 4.0
+    nodes: int = 4_096
+    sources: int = 100
     providers: int = 256
     k: int = 4
     most_vertices: int = 300
@@ -43,9 +45,16 @@ class Parameters:
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
-    made = setting(parameters.seed, providers=parameters.providers)
+    made = setting(
+        parameters.seed,
+        providers=parameters.providers,
+        sources=parameters.sources,
+        nodes=parameters.nodes,
+    )
     settings = Settings(most_vertices=parameters.most_vertices, seed=parameters.seed)
-    workload = Workload(queries=parameters.queries, providers=parameters.providers)
+    workload = Workload(
+        queries=parameters.queries, providers=parameters.providers, sources=parameters.sources
+    )
     progress("the initial distribution", 0.0)
     now = case(made, workload, settings, parameters.k, parameters.seed)
     first = distribute(now.system, now.drawn.proxy, settings)

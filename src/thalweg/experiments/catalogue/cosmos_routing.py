@@ -23,22 +23,31 @@ from thalweg.placement.cosmos.workload import Drawn, Workload
 @dataclass(frozen=True)
 class Parameters:
     queries: int = 30_000
-    arriving: int = 15_000
+    arriving: int = 30_000
     cluster_sizes: tuple[int, ...] = (2, 4, 8, 16)
-    batch: int = 15_000
+    batch: int = 30_000
     repeats: int = 7  # the quickest counts: others are at work on the machine
+    nodes: int = 4_096
+    sources: int = 100
     providers: int = 256
     most_vertices: int = 300
     seed: int = 1
 
     @classmethod
     def quick(cls) -> Parameters:
-        return cls(queries=10_000, arriving=3_000, cluster_sizes=(2, 4, 8), batch=3_000, repeats=3)
+        return cls(queries=10_000, arriving=5_000, cluster_sizes=(2, 4, 8), batch=5_000, repeats=3)
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
-    made = setting(parameters.seed, providers=parameters.providers)
-    workload = Workload(queries=parameters.queries, providers=parameters.providers)
+    made = setting(
+        parameters.seed,
+        providers=parameters.providers,
+        sources=parameters.sources,
+        nodes=parameters.nodes,
+    )
+    workload = Workload(
+        queries=parameters.queries, providers=parameters.providers, sources=parameters.sources
+    )
     settings = Settings(most_vertices=parameters.most_vertices, seed=parameters.seed)
     rows = []
     for i, k in enumerate(parameters.cluster_sizes):
@@ -65,14 +74,14 @@ def _measured(now: Case, parameters: Parameters) -> dict[str, Any]:
     settings, root = now.settings, now.system.root
     before = distribute(now.system, now.drawn.proxy, settings)
     later, new = now.more(parameters.arriving, parameters.queries, parameters.seed)
-    arriving = float(new.queries.weight.sum())
 
     def opened() -> Router:
         return Router(now.system, before, settings.balance)
 
     router = opened()
+    total = router.total_with(new.queries)
     bulk_s = min(
-        _timed(lambda: router.children_of(root, new.queries, arriving))[0]
+        _timed(lambda: router.children_of(root, new.queries, total))[0]
         for _ in range(parameters.repeats)
     )
     whole_s, bulk = min(

@@ -14,6 +14,8 @@ from thalweg.placement.cosmos.model import Network
 from thalweg.sim.networks import transit_stub
 from thalweg.sim.networks.topology import Ints, Topology
 
+NODES = 4_096
+SOURCES = 100
 US_PER_MS = 1_000
 
 
@@ -27,13 +29,12 @@ class Setting:
 
 
 def setting(
-    seed: int,
-    *,
-    providers: int = 256,
-    sources: int = 100,
-    topology: transit_stub.TransitStub = transit_stub.COSMOS_4096,
+    seed: int, *, providers: int = 256, sources: int = SOURCES, nodes: int = NODES
 ) -> Setting:
-    made = transit_stub.generate(topology, seed)
+    what = transit_stub.COSMOS_4096 if nodes == NODES else transit_stub.small(nodes)
+    made = transit_stub.generate(what, seed)
+    if providers + sources > len(made.stubs):
+        raise ValueError(f"{providers} providers and {sources} sources don't fit on {nodes} nodes")
     nodes = np.random.default_rng([seed, 3]).permutation(made.stubs)
     at, entering = nodes[:providers], nodes[providers : providers + sources]
     weights = made.weights()

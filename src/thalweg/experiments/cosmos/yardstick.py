@@ -40,8 +40,7 @@ def partitioned(system: System, settings: Settings) -> Ints:
     weight = np.maximum(1, np.round(system.queries.weight / system.queries.weight.max() * 1e4))
     _, part = pymetis.part_graph(
         parts,
-        xadj=edges.indptr,
-        adjncy=edges.indices,
+        pymetis.CSRAdjacency(edges.indptr, edges.indices),
         vweights=weight.astype(int).tolist(),
         eweights=np.maximum(1, np.round(edges.data)).astype(int).tolist(),
         tpwgts=share.tolist(),

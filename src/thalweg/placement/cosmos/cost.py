@@ -19,6 +19,8 @@ from thalweg.placement.cosmos.model import Network, Sparse, Substreams, Vertices
 
 Counts = npt.NDArray[np.float32]  # [place, substream]
 
+_FEW = 16  # places
+
 
 @dataclass(frozen=True, slots=True)
 class Cut:
@@ -36,6 +38,11 @@ class Cut:
 def counts(interests: Sparse, mapping: Ints, places: int) -> Counts:
     """How many queries at each place want each substream."""
     substreams = interests.shape[1]
+    if places <= _FEW:  # one product, without a temporary array for each entry
+        here = np.zeros((len(mapping), places), np.float32)
+        here[np.arange(len(mapping)), mapping] = 1
+        few: Counts = (interests.T @ here).T
+        return few
     place = np.repeat(np.asarray(mapping, np.int64) * substreams, np.diff(interests.indptr))
     found = np.bincount(place + interests.indices, interests.data, places * substreams)
     return found.reshape(places, substreams).astype(np.float32)

@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from thalweg.placement.arrays import Floats, Ints, floats, ints
-from thalweg.placement.cosmos.cost import Counts, counts
+from thalweg.placement.cosmos.cost import Counts, counts, loads
 from thalweg.placement.cosmos.desk import Desk, choose, choose_many, rows_of
 from thalweg.placement.cosmos.hierarchy import Cluster
 from thalweg.placement.cosmos.model import Balance, Vertices
@@ -42,7 +43,7 @@ class Router:
         self._system, self._balance = system, balance
         self._expected = float(system.queries.weight.sum()) + announced
         self._wanting: Counts = counts(system.queries.interests, provider, len(system.network))
-        self._load = np.bincount(provider, system.queries.weight, len(system.network))
+        self._load = np.array(loads(system.queries.weight, provider, len(system.network)))
         self._rate_bps = system.substreams.rate_bps
         self.desks: dict[int, Desk] = {}
         self.refresh()
@@ -89,59 +90,60 @@ class Router:
     def route_in_bulk(self, queries: Vertices, batch: int = 10_000) -> Ints:
         found = np.zeros(len(queries), np.int32)
         for some in np.array_split(np.arange(len(queries)), -(-len(queries) // batch) or 1):
-            chosen = queries.chosen(some)
-            found[some] = self._route_batch(chosen)
-        return ints(found)
-
-    def _route_batch(self, queries: Vertices) -> Ints:
-        found = np.zeros(len(queries), np.int32)
-        total = float(queries.weight.sum())
-        for cluster, mine in self._descend(self._system.root, queries, total):
-            found[mine] = cluster.centre
-        places = len(self._system.network)
-        wanting = counts(queries.interests, ints(found), places)
-        load = np.bincount(found, queries.weight, places)
-        self._wanting += wanting
-        self._load += load
-        for cluster in self._system.root.coordinators():
-            inside = np.stack([wanting[c.providers].sum(axis=0) for c in cluster.children])
-            added = floats(load[c.providers].sum() for c in cluster.children)
-            self.desks[id(cluster)].add(inside, added)
+            chosen = queries.chosen(some) if len(some) < len(queries) else queries
+            total = self.total_with(chosen)
+            for provider, mine in self._descend(self._system.root, chosen, total):
+                found[some[mine]] = provider
         return ints(found)
 
     def _descend(
         self, cluster: Cluster, queries: Vertices, total: float
-    ) -> Iterator[tuple[Cluster, np.ndarray]]:
+    ) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
         """Providers, each with the queries that come to it."""
         if cluster.is_provider:
-            yield cluster, np.arange(len(queries))
+            yield cluster.centre, np.arange(len(queries))
             return
         child = self.children_of(cluster, queries, total)
+        self._count(cluster, queries, child)
         for number, below in enumerate(cluster.children):
             mine = np.flatnonzero(child == number)
             if below.is_provider:
-                yield below, mine
+                yield below.centre, mine
             elif len(mine):
                 for provider, those in self._descend(below, queries.chosen(mine), total):
                     yield provider, mine[those]
 
-    def children_of(self, cluster: Cluster, queries: Vertices, arriving: float) -> Ints:
-        """One coordinator's part: the child that each query goes to; `arriving`: load in all."""
+    def children_of(self, cluster: Cluster, queries: Vertices, total: float) -> Ints:
+        """One coordinator's part: the child of each query; `total` is all load that there is."""
         desk = self.desks[id(cluster)]
         cost = desk.costs(queries.interests, queries.results)
         capability = self._system.network.capability
         below = floats(capability[c.providers].sum() for c in cluster.children)
-        return choose_many(cost, queries.weight, self._limits(below, arriving) - desk.load)
+        return choose_many(cost, queries.weight, self._limits(below, total) - desk.load)
+
+    def total_with(self, queries: Vertices) -> float:
+        """The load of all queries, these included."""
+        return max(self._expected, float(self._load.sum()) + float(queries.weight.sum()))
+
+    def _count(self, cluster: Cluster, queries: Vertices, child: Ints) -> None:
+        children = len(cluster.children)
+        wanting = counts(queries.interests, child, children)
+        load = floats(np.bincount(child, queries.weight, children))
+        self.desks[id(cluster)].add(wanting, load)
+        if cluster.children[0].is_provider:
+            providers = [c.centre for c in cluster.children]
+            self._wanting[providers] += wanting
+            self._load[providers] = self._load[providers] + load
 
     def _largest_room(self, cluster: Cluster, weight: float) -> Floats:
         """Of each child, the room of that provider below it which has most."""
-        room = self._limits(self._system.network.capability, weight) - self._load
+        total = max(self._expected, float(self._load.sum()) + weight)
+        room = self._limits(self._system.network.capability, total) - self._load
         return floats(room[c.providers].max() for c in cluster.children)
 
-    def _limits(self, capability: Floats, arriving: float) -> Floats:
+    def _limits(self, capability: Floats, total: float) -> Floats:
         if self._balance is None:
             return np.full(len(capability), np.inf)
-        total = max(self._expected, float(self._load.sum()) + arriving)
         share = capability / self._system.network.capability.sum()
         limits: Floats = (1 + self._balance.slack) * share * total
         return limits

@@ -1,0 +1,39 @@
+"""The outside partitioner: balanced parts of alike queries, at providers near one another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.placement.cosmos.systems import proxies, system
+
+from thalweg.experiments.cosmos.yardstick import is_available, partitioned, strongest
+from thalweg.placement.cosmos.cost import weighted_edge_cut
+from thalweg.placement.cosmos.system import Settings
+
+
+def test_every_query_keeps_its_heaviest_edges() -> None:
+    made = system(1, queries=60)
+    edges = strongest(made.queries.interests, made.substreams.rate_bps)
+    rate = made.substreams.rate_bps
+    rows = made.queries.interests.toarray()
+    full = (rows * rate) @ rows.T
+    np.fill_diagonal(full, 0)
+    for query in range(60):
+        kept = edges[[query]].indices
+        weakest = np.sort(full[query])[-12]
+        heavier = np.flatnonzero(full[query] > weakest + 1e-3)
+        assert set(heavier.tolist()) <= set(kept.tolist())
+    assert abs(edges - edges.T).max() == 0
+
+
+@pytest.mark.skipif(not is_available(), reason="pymetis is a development dependency")
+def test_its_mapping_is_balanced_and_better_than_naive() -> None:
+    made = system(2, providers=8, queries=400, substreams=100)
+    mapping = partitioned(made, Settings())
+    load = np.bincount(mapping, made.queries.weight, 8)
+    assert load.max() <= 1.2 * load.mean()
+    cut = [
+        weighted_edge_cut(made.network, made.substreams, made.queries, m).total
+        for m in (mapping, proxies(made))
+    ]
+    assert cut[0] < cut[1]
