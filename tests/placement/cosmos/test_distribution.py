@@ -21,7 +21,7 @@ def cut(made: System, mapping: np.ndarray) -> float:
     return weighted_edge_cut(made.network, made.substreams, made.queries, mapping).total
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.integers(0, 999), st.integers(3, 30), st.integers(5, 60), st.booleans())
 def test_the_bound_holds_for_the_whole_system(
     seed: int, providers: int, most: int, uneven: bool
