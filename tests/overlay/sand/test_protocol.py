@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import ClassVar
 
 import msgspec
 import numpy as np
@@ -241,3 +242,94 @@ def test_only_its_own_proxy_may_ask_for_a_query_and_only_once():
     assert "its proxy is h002" in whys[0]
     assert "there is a query of this name" in whys[1]
     assert "asks for no such query" in whys[2]
+
+
+# --- routes, peers and measurements ---
+
+
+class Line(Everybody):
+    """An overlay in which letters for h000 and h001 pass h003, while it does not avoid that."""
+
+    down: ClassVar[set[str]] = set()
+    avoided: ClassVar[set[str]] = set()
+
+    def next_hop(self, key):
+        owner = min(self.others, key=lambda a: distance(key, id_of(a)))
+        if owner == self.own:
+            return None
+        by_way = owner in ("h000", "h001") and self.own == "h002"
+        by_way = by_way and "h003" not in self.down | self.avoided
+        return "h003" if by_way else owner
+
+    def is_down(self, address):
+        return address in self.down
+
+
+def star_world():
+    """h003 in the middle, 5 ms from everybody; the others 10 ms from each other."""
+    latency_us = far(4)
+    latency_us[3, :3] = latency_us[:3, 3] = 5_000
+    Line.down.clear()
+    Line.avoided.clear()
+
+    def build(address):
+        knows = Line(address, addresses(4))
+        return Stack([Doubted(), Sand(knows, knows, SandSettings())])
+
+    world = World(build, seed=1, network=Matrix(latency_us))
+    for name in addresses(4):
+        world.start(name)
+    return world
+
+
+def meeting_query():
+    tree = make_tree(
+        "q",
+        (Source("a", 8.0, 0), Source("b", 8.0, 1)),
+        (Operator("join", ("a", "b"), 1.0),),
+        2,
+    )
+    return query_of(tree, addresses(4), "in-network", 1)
+
+
+def test_in_network_finds_peers_on_the_routes_and_measures_the_ways_to_them():
+    world = star_world()
+    place_and_run(world, meeting_query())
+    assert standing(world, meeting_query())[2] == ["h003"]
+    assert world.sent["sand", "Measured"] == 6  # every pair once
+
+
+def test_an_operator_leaves_a_host_that_stops_and_stays_away_from_it():
+    world = star_world()
+    place_and_run(world, meeting_query())
+    Line.down.add("h003")
+    world.crash("h003")
+    world.run_for(25 * SECOND_US)
+    (host,) = standing(world, meeting_query())[2]
+    assert host != "h003"
+
+
+def test_a_host_that_does_not_answer_is_doubted_and_not_used_until_it_speaks():
+    """Whatever membership knows of it."""
+    world = star_world()
+    place_and_run(world, meeting_query())
+    (coordinating,) = [h.address for h in world.up() if h.stack["sand"].coordinating.duties]
+    assert coordinating != "h003"
+    world.pause("h003")
+    Line.avoided.add("h003")  # visits find another way
+    world.run_for(25 * SECOND_US)
+    assert "h003" in world.hosts[coordinating].stack["membership"].doubts
+    hosts = [h for h in standing(world, meeting_query())[2] if h != "h003"]
+    assert len(hosts) == 1
+    world.resume("h003")
+    world.run_for(15 * SECOND_US)
+    assert standing(world, meeting_query())[2] == ["h003"]
+
+
+def test_once_known_coordinators_are_written_to_directly():
+    world = world_of(far())
+    place_and_run(world, join_query())
+    first = world.sent["sand", "AddSubtree"]
+    world.run_for(20 * SECOND_US)
+    renewals = world.sent["sand", "AddSubtree"] - first
+    assert renewals == 10 * 2  # two zones, a message each

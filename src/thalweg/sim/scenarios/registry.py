@@ -10,9 +10,11 @@ from thalweg.sim.scenarios.chord import ChordScenario
 from thalweg.sim.scenarios.coordinators import CoordinatorsScenario
 from thalweg.sim.scenarios.dht import DhtScenario
 from thalweg.sim.scenarios.dissemination import DisseminationScenario
+from thalweg.sim.scenarios.distribution import DistributionScenario
 from thalweg.sim.scenarios.gossip import GossipScenario
 from thalweg.sim.scenarios.membership import MembershipScenario
 from thalweg.sim.scenarios.prefix import PrefixScenario
+from thalweg.sim.scenarios.sand import SandScenario
 
 _ALL: tuple[type[Scenario], ...] = (
     MembershipScenario,
@@ -23,6 +25,8 @@ _ALL: tuple[type[Scenario], ...] = (
     GossipScenario,
     AlertsScenario,
     CoordinatorsScenario,
+    DistributionScenario,
+    SandScenario,
 )
 SCENARIOS: dict[str, type[Scenario]] = {kind.name: kind for kind in _ALL}
 
