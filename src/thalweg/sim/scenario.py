@@ -32,6 +32,7 @@ class Scenario:
     stay_us: ClassVar[int] = 5 * SECOND_US  # how long it must stay settled
     check_every_us: ClassVar[int] = SECOND_US // 2
     act_every_us: ClassVar[int] = 2 * SECOND_US  # the mean gap of the workload
+    suite_seeds: ClassVar[int] = 200  # how many the test suite runs
 
     def __init__(self, options: Options, generator: Generator) -> None:
         self.options = options

@@ -48,6 +48,7 @@ class Coordinator:
         self._sent: dict[tuple[int, str], Sent] = {}
         self._resting_until_us: dict[str, int] = {}
         self._pictures: dict[int, tuple[object, Picture]] = {}
+        self._summed_up: tuple[int, Subtree] | None = None  # as of a version of the ledger
         self._adapted: dict[int, object] = {}  # by level: what was adapted to
 
     def begin(self, own: Address, generator: Generator) -> None:
@@ -102,12 +103,11 @@ class Coordinator:
         return picture.children[picture.cheapest(seek.query, seek.weight, room)].address
 
     def _on_its_way(self, now_us: int, level: int, child: Subtree) -> float:
-        there = {r.query.name for r in child.running}
         found = 0.0
         for (at, name), sent in list(self._sent.items()):
             if sent.until_us <= now_us:
                 del self._sent[at, name]
-            elif at == level and sent.child == child.address and name not in there:
+            elif at == level and sent.child == child.address and name not in child.running:
                 found += sent.weight
         return found
 
@@ -115,11 +115,8 @@ class Coordinator:
 
     def begin_round(self, now_us: int) -> list[Effect]:
         """At the root: what is too much goes first, and only then is the rest looked at."""
-        entries = self._reporter.ledger.entries.values()
-        whole = Subtree(self._own)
-        whole.add(entries)
         fair = self._fair()
-        shifts = excess(whole, (1 + self._slack) * fair, self._resting(now_us))
+        shifts = excess(self._whole(), (1 + self._slack) * fair, self._resting(now_us))
         effects: list[Effect] = []
         for shift in shifts:
             running = shift.running
@@ -128,6 +125,7 @@ class Coordinator:
                 effects.append(_move(running, shift.to))
             else:
                 effects += self.route(now_us, _order(running, self._top, fair))
+        entries = self._reporter.ledger.entries.values()
         rates = tuple(e for e in entries if isinstance(e, Rate))
         self._rates = {r.substream: r for r in rates}
         if not shifts:
@@ -180,10 +178,18 @@ class Coordinator:
 
     def _fair(self, arriving: float = 0.0) -> float:
         """Load for each unit of capability, if all had their share."""
-        whole = Subtree(self._own)
-        whole.add(self._reporter.ledger.entries.values())
-        capability = sum(whole.capability.values())
-        return (sum(whole.load.values()) + arriving) / capability if capability > 0 else 0.0
+        whole = self._whole()
+        capability = whole.total_capability
+        return (whole.total_load + arriving) / capability if capability > 0 else 0.0
+
+    def _whole(self) -> Subtree:
+        """All that is at and below this node, each query once."""
+        version = self._reporter.ledger.version
+        if self._summed_up is None or self._summed_up[0] != version:
+            whole = Subtree(self._own)
+            whole.add(self._reporter.ledger.entries.values())
+            self._summed_up = (version, whole)
+        return self._summed_up[1]
 
     def _picture(self, level: int) -> Picture:
         cluster = self._tree.place.led[level]

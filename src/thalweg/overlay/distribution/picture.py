@@ -29,7 +29,7 @@ class Subtree:
     address: Address
     capability: dict[Address, float] = field(default_factory=dict)
     load: dict[Address, float] = field(default_factory=dict)
-    running: list[Running] = field(default_factory=list)
+    running: dict[str, Running] = field(default_factory=dict)  # by name
     wanting: Counter[int] = field(default_factory=Counter)  # queries, by substream
 
     def add(self, entries: Iterable[Entry]) -> None:
@@ -39,9 +39,17 @@ class Subtree:
                     self.capability[address] = capability
                     self.load.setdefault(address, 0.0)
                 case Running(query, _, owner, weight):
-                    self.running.append(entry)
+                    self.running[query.name] = entry
                     self.load[owner] = self.load.get(owner, 0.0) + weight
                     self.wanting.update(query.substreams)
+
+    @property
+    def total_capability(self) -> float:
+        return sum(self.capability.values())
+
+    @property
+    def total_load(self) -> float:
+        return sum(self.load.values())
 
     def room(self, allowed: float) -> float:
         """Of the provider below that has most; `allowed`: load for each unit of capability."""
@@ -85,7 +93,7 @@ class Picture:
     def cheapest(self, query: Query, weight: float, room: Floats) -> int:
         """COSMOS 3.3.6: where it adds least to the weighted edge cut, among those with room."""
         substreams = query.substreams
-        load = floats(sum(c.load.values()) for c in self.children)
+        load = floats(c.total_load for c in self.children)
         wanting = np.array([[c.wanting[s] for s in substreams] for c in self.children], np.float32)
         seen = self.view(substreams, load)
         wanting = wanting.reshape(len(self.children), len(substreams))

@@ -39,7 +39,7 @@ def excess(whole: Subtree, allowed: float, resting: Container[str]) -> list[Shif
     """What must leave its provider; `resting` are those that were moved just now."""
     load, capability = dict(whole.load), whole.capability
     by_owner: dict[Address, list[Running]] = {}
-    for running in whole.running:
+    for running in whole.running.values():
         by_owner.setdefault(running.owner, []).append(running)
     takers = [a for a, c in capability.items() if c > 0]
     found: list[Shift] = []
@@ -72,7 +72,7 @@ def adapt(
     placed = [
         (running, number)
         for number, child in enumerate(picture.children)
-        for running in child.running
+        for running in child.running.values()
         if child.capability.get(running.owner, 0.0) > 0
     ]
     if not 0 < len(placed) <= MOST_VERTICES or len(picture.children) < 2:
