@@ -32,7 +32,7 @@ def zones_by_name(tree, levels):
     return {tree.names[z.top]: z for z in zones}
 
 
-def test_every_level_is_a_zone_and_the_root_goes_with_the_first():
+def test_every_level_is_a_zone_and_the_root_goes_with_the_highest():
     tree = chain_of_three()
     zones = zones_by_name(tree, 1)
     assert {top: [tree.names[o.node] for o in zone.operators] for top, zone in zones.items()} == {
@@ -48,8 +48,8 @@ def test_two_levels_are_one_zone():
     tree = chain_of_three()
     zones = zones_by_name(tree, 2)
     assert {top: [tree.names[o.node] for o in zone.operators] for top, zone in zones.items()} == {
-        "low": ["low"],
-        "proxy": ["middle", "high", "proxy"],
+        "middle": ["low", "middle"],
+        "proxy": ["high", "proxy"],
     }
 
 
@@ -91,7 +91,7 @@ def test_every_operator_is_in_one_zone_whose_inputs_are_known(instance, levels):
         done.add(zone.top)
 
 
-@pytest.mark.parametrize("levels", [1, 2, 3])
+@pytest.mark.parametrize("levels", [1, 2, 3, 4, 6, 9])
 def test_a_balanced_tree_has_as_many_zones_as_its_shape_says(levels):
     depth = 6
     sources = tuple(Source(f"s{i}", 1.0, 0) for i in range(2**depth))
@@ -102,4 +102,16 @@ def test_a_balanced_tree_has_as_many_zones_as_its_shape_says(levels):
         operators += [Operator(n, p, 0.5) for n, p in zip(level, pairs, strict=True)]
     tree = make_tree("t", sources, tuple(operators), 0)
     zones = cut(query_of(tree, addresses(1), "edge", levels))
-    assert len(zones) == sum(2**d for d in range(0, depth, levels))
+    full = [2 ** (depth - height) for height in range(levels, depth, levels)]
+    assert len(zones) == sum(full) + 1
+
+
+@given(drawn(), st.integers(1, 4))
+def test_no_zone_is_deeper_than_asked_for(instance, levels):
+    tree, latency_us, _ = instance
+    for zone in cut(query_of(tree, addresses(len(latency_us)), "edge", levels)):
+        depth = {}
+        for operator in zone.operators:
+            below = max((depth.get(i, 0) for i in operator.inputs), default=0)
+            depth[operator.node] = below + (operator.node != tree.root)
+        assert max(depth.values()) <= levels

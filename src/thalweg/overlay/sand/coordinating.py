@@ -32,6 +32,7 @@ class Coordinating(Saying):
     def __init__(self, post: Post, members: Members, settings: SandSettings) -> None:
         super().__init__(post, members, settings)
         self.duties: dict[Named, Duty] = {}
+        self._early: dict[Named, dict[int, tuple[int, MapSubtree]]] = {}  # child -> until, MAP
 
     def added(self, now_us: int, message: AddSubtree) -> list[Effect]:
         zone, lease_us = message.subtree, self._settings.lease_us
@@ -43,11 +44,18 @@ class Coordinating(Saying):
         if zone.above == NONE:  # the root stands at the proxy, and nobody will ever move it
             duty.word = Word(message.origin, now_us, duty.until_us, message.origin, None, True)
         effects = self._settle(now_us, duty)
+        for _, early in self._early.pop(key, {}).values():
+            effects += self.heard_map(now_us, early)
         return [*effects, Send(message.origin, Known(*key, duty.lacks()))]
 
     def heard_map(self, now_us: int, message: MapSubtree) -> list[Effect]:
-        duty = self.duties.get((message.query, message.zone))
-        if duty is None or message.child not in [b.node for b in duty.zone.boundary]:
+        key = (message.query, message.zone)
+        duty = self.duties.get(key)
+        if duty is None:  # it was faster than the zone, which the proxy sends another way
+            until_us = now_us + self._settings.lease_us
+            self._early.setdefault(key, {})[message.child] = (until_us, message)
+            return []
+        if message.child not in [b.node for b in duty.zone.boundary]:
             return []
         self._post.heard(now_us, message.query, message.child, message.origin)
         known = duty.children.get(message.child)
@@ -123,6 +131,9 @@ class Coordinating(Saying):
             effects += self._doubt(now_us, duty)
             duty.said = {"map": SAY_AGAIN} if "map" in duty.said else {}
             effects += self._settle(now_us, duty)
+        for key, early in list(self._early.items()):
+            if all(until_us <= now_us for until_us, _ in early.values()):
+                del self._early[key]
         # Membership tells when those come back that it knows; the others are asked.
         silent = [a for a in self.silent if self.duties and not self._members.is_down(a)]
         self.silent = dict.fromkeys(silent)

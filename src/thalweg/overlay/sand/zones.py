@@ -1,10 +1,10 @@
 """Zones: the parts of a tree that one coordinator each places (SAND 4.1).
 
-A zone takes `levels` levels of operators, counted from the top operator; the root stands for
-delivery and belongs to the first zone. A coordinator learns with its zone all that the leaf-to-root
-paths of its operators would tell it: who places the zone above, where the way to the proxy leads,
-and the common locations of all ancestors, at which it has to state a cost (4.2). So MAP messages
-need not repeat the paths.
+A zone takes `levels` levels of operators, counted from the sources, so that the many zones at the
+bottom are full ones; the root, which stands for delivery, goes with the operators right below it.
+A coordinator learns with its zone all that the leaf-to-root paths of its operators would tell it:
+who places the zone above, where the way to the proxy leads, and the common locations of all
+ancestors, at which it has to state a cost (4.2). So MAP messages need not repeat the paths.
 """
 
 from __future__ import annotations
@@ -65,16 +65,16 @@ def zone_key(query: str, zone: int) -> int:
 
 def zone_tops(query: TreeQuery, tree: Tree) -> list[int]:
     """Of each node that is no source, the top of its zone; NONE for sources."""
-    depth = [0] * len(tree)
-    top = [NONE] * len(tree)
-    top[tree.root] = tree.root
-    depth[tree.root] = -1
-    for node in range(tree.root - 1, -1, -1):
+    depth = [0] * len(tree)  # of the part of the zone below a node
+    is_top = [node == tree.root for node in range(len(tree))]
+    for node in range(tree.root):
         if tree.inputs[node]:
-            above = int(tree.parent[node])
-            depth[node] = depth[above] + 1
-            begins = depth[node] > 0 and depth[node] % query.levels == 0
-            top[node] = node if begins else top[above]
+            depth[node] = 1 + max(0 if is_top[i] else depth[i] for i in tree.inputs[node])
+            is_top[node] = depth[node] == query.levels and tree.parent[node] != tree.root
+    top = [NONE] * len(tree)
+    for node in range(tree.root, -1, -1):
+        if tree.inputs[node]:
+            top[node] = node if is_top[node] else top[int(tree.parent[node])]
     return top
 
 
