@@ -96,6 +96,7 @@ class Sand:
     def _received(self, now_us: int, sender: Address, message: Message) -> list[Effect]:
         self.coordinating.silent.pop(sender, None)
         if isinstance(message, say.ForZone):
+            self.coordinating.silent.pop(message.origin, None)
             return self._for_zone(now_us, message)
         match message:
             case say.Visit():
