@@ -22,6 +22,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+CASE = ("algorithm", "depth", "levels of a zone")
+KINDS = {  # of messages, in a table of their own
+    "ADD_SUBTREE": ("AddSubtree",),
+    "to sources": ("Visit",),
+    "MAP": ("MapSubtree",),
+    "OPERATOR_MAPPED": ("OperatorMapped",),
+    "OPERATOR_REMAPPED": ("OperatorRemapped",),
+    "INVALIDATE_MAP": ("InvalidateMap",),
+    "answers": ("Hosted", "Known"),
+}
+
+
 @dataclass(frozen=True)
 class Parameters:
     seeds: int = 3  # topologies
@@ -61,10 +73,11 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         "sand-messages",
         "Messages to place a query, by the size of zones (SAND, section 5)",
         asdict(parameters),
-        rows,
+        [{name: value for name, value in row.items() if name not in KINDS} for row in rows],
         goals=_goals(p, rows),
         beside=_beside(p, rows),
         notes=NOTES,
+        details={"kinds": [{name: row[name] for name in (*CASE, *KINDS)} for row in rows]},
         figures={
             "edge": lambda axes: _draw(axes, rows, "edge"),
             "edge-plus": lambda axes: _draw(axes, rows, "edge+"),
@@ -120,13 +133,7 @@ def _row(
         "sources": p.fanout**depth,
         "levels of a zone": levels,
         "zones": float(np.mean([plain.zones for plain, _, _ in found])),
-        "ADD_SUBTREE": mean("AddSubtree"),
-        "to sources": mean("Visit"),
-        "MAP": mean("MapSubtree"),
-        "OPERATOR_MAPPED": mean("OperatorMapped"),
-        "OPERATOR_REMAPPED": mean("OperatorRemapped"),
-        "INVALIDATE_MAP": mean("InvalidateMap"),
-        "answers": mean("Hosted", "Known"),
+        **{name: mean(*kinds) for name, kinds in KINDS.items()},
         "pairs measured": mean("Measured"),
         "placing": messages - measuring,
         "measuring": measuring,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from thalweg.overlay.generator import Generator
 from thalweg.overlay.protocol import Address
 from thalweg.overlay.sand.query import ALGORITHMS, TreeNode, TreeQuery
@@ -23,7 +25,10 @@ def draw_query(name: str, hosts: list[Address], generator: Generator) -> TreeQue
         nodes.append((f"o{len(nodes)}", rate, None, taken))
         loose.append(len(nodes) - 1)
     nodes.append(("proxy", 0.0, generator.choice(hosts), loose))
-    return _query(name, nodes, generator.choice(ALGORITHMS), generator.between(1, 2))
+    # A bound that any way meets: that distances are measured is what matters here.
+    bound_ms = generator.choice((inf, 5_000.0))
+    algorithm = generator.choice(ALGORITHMS)
+    return _query(name, nodes, algorithm, generator.between(1, 2), bound_ms)
 
 
 def balanced(name: str, proxy: Address, sources: list[Address]) -> TreeQuery:
@@ -47,6 +52,7 @@ def _query(
     nodes: list[_Part],
     algorithm: str,
     levels: int,
+    bound_ms: float = inf,
 ) -> TreeQuery:
     parent = {i: taker for taker, (_, _, _, inputs) in enumerate(nodes) for i in inputs}
     return TreeQuery(
@@ -55,6 +61,7 @@ def _query(
             TreeNode(label, parent.get(i, NONE), rate, pinned)
             for i, (label, rate, pinned, _) in enumerate(nodes)
         ),
+        bound_ms=bound_ms,
         algorithm=algorithm,
         k=2,
         levels=levels,
