@@ -25,15 +25,15 @@ def view_of(latency_us):
     }
 
 
-def placed_by_zones(query, view, unusable=()):
+def placed_by_zones(query, view, met=()):
     """Costs from the lowest zone up, then places from the root down."""
     told, plans = {}, {}
     zones = cut(query)
     for zone in zones:
         for child in zone.boundary:
             if child.source is not None:
-                told[child.node] = told_of_source(child.source, ())
-        plan = place_zone(zone, {b.node: told[b.node] for b in zone.boundary}, view, unusable)
+                told[child.node] = told_of_source(child.source, met)
+        plan = place_zone(zone, {b.node: told[b.node] for b in zone.boundary}, view)
         assert plan is not None
         plans[zone.top], told[zone.top] = plan, plan.told()
     at = {query.root: query.proxy}
@@ -56,6 +56,18 @@ def test_zones_come_to_the_centralised_outcome_over_what_messages_carry(
     )
     found = placed_by_zones(query, view_of(latency_us))
     assert found == {node: names[place] for node, place in enumerate(expected)}
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawn(), st.integers(0, 5), st.integers(1, 3))
+def test_where_routes_meet_everybody_in_network_is_the_centralised_algorithm(instance, k, levels):
+    """Every zone then knows every host, and is told the costs at all of them."""
+    tree, latency_us, ways = instance
+    names = addresses(len(latency_us))
+    query = query_of(tree, names, "in-network", levels, k)
+    found = placed_by_zones(query, view_of(latency_us), met=tuple(names))
+    expected = place(tree, ways, placer_named("in-network", k))
+    assert found == {node: names[place] for node, place in enumerate(expected.tolist())}
 
 
 def test_what_messages_leave_out_can_matter():
