@@ -35,7 +35,7 @@ class Parameters:
     trees: int = 100  # on each, for each distance
     nodes: int = 1000
     depths: tuple[int, ...] = (3, 4, 5)  # of the trees, in equal parts
-    asd: tuple[float, ...] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)  # of the diameter
+    asd: tuple[float, ...] = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)  # of the diameter
     tight: float = 1.2  # times the longest direct delay
     loose: float = 3.0
     k: int = 100

@@ -17,7 +17,7 @@ from thalweg.sim.networks import latencies, transit_stub
 from thalweg.sim.networks.scatter import Configuration, NoSuchPlaces, Places, place
 from thalweg.sim.networks.topology import Topology
 
-_TRIES = 20  # seeds for places before a configuration counts as impossible
+_TRIES = 3  # seeds for places before a tree counts as impossible to place so
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,25 +41,33 @@ class Scene:
     def trees(
         self, configuration: Configuration, shape: Shape, count: int, *, streams_per_host: int = 1
     ) -> Iterator[Tree]:
-        """The same trees for the same seed, whatever is asked before."""
+        """The same trees for the same seed, whatever is asked before.
+
+        Trees for whose sources there are no such places are left out; without any left, it ends.
+        """
+        none = True
         for number in range(count):
             rng = np.random.default_rng([self.seed, number])
             depth = int(rng.choice(shape.depths))
             hosts = max(2, shape.fanout**depth // streams_per_host)
             places = self._places(configuration, hosts, number)
-            homes = rng.permutation(np.resize(places.sources, shape.fanout**depth))
-            yield draw_tree(shape, depth, places.proxy, homes.tolist(), rng)
+            if places is not None:
+                none = False
+                homes = rng.permutation(np.resize(places.sources, shape.fanout**depth))
+                yield draw_tree(shape, depth, places.proxy, homes.tolist(), rng)
+        if none:
+            raise NoSuchPlaces(
+                f"{self.topology.name}: there are no {configuration.name} places for {count} trees "
+                "with that many sources; take smaller trees, or more nodes"
+            )
 
-    def _places(self, configuration: Configuration, sources: int, number: int) -> Places:
+    def _places(self, configuration: Configuration, sources: int, number: int) -> Places | None:
         hosts = np.arange(len(self.latency_us), dtype=np.int32)
-        seeds = (1_000_000 * attempt + 1_000 * self.seed + number for attempt in range(_TRIES))
-        for seed in seeds:
+        for attempt in range(_TRIES):
+            seed = 1_000_000 * attempt + 1_000 * self.seed + number
             with suppress(NoSuchPlaces):
                 return place(self.latency_us, hosts, configuration, sources=sources, seed=seed)
-        raise NoSuchPlaces(
-            f"{self.topology.name}, {configuration.name}: none in {_TRIES} tries for {sources} "
-            "sources; take smaller trees, or more nodes"
-        )
+        return None
 
 
 def make_scene(seed: int, nodes: int) -> Scene:
