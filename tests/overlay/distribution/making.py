@@ -8,8 +8,8 @@ def query(name, proxy="x", substreams=(0,), weight=1.0, result_bps=0.0, state_by
     return Query(name, "SELECT *", proxy, substreams, result_bps, weight, state_bytes)
 
 
-def epoch(number, granter="x", life=1):
-    return Epoch(number, granter, life)
+def epoch(number, granter="x", life=1, rescue=0):
+    return Epoch(number, rescue, granter, life)
 
 
 def running(name, owner, number=1, weight=1.0, **about):

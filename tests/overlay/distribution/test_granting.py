@@ -19,7 +19,7 @@ def sent(effects, kind):
 
 def test_the_tree_is_asked_then_the_provider_gets_it():
     node = granter()
-    [(to, question)] = sent(node.start(query("q"), 1.0, 0, "root"), Seek)
+    [(to, question)] = sent(node.start(query("q"), 1.0, None, "root"), Seek)
     assert to == "root"
     [(to, grant)] = sent(node.found(Found(question.token, "p")), Grant)
     assert (to, grant.epoch) == ("p", epoch(1))
@@ -28,21 +28,21 @@ def test_the_tree_is_asked_then_the_provider_gets_it():
 
 def test_a_second_answer_to_one_question_grants_nothing():
     node = granter()
-    [(_, question)] = sent(node.start(query("q"), 1.0, 0, "root"), Seek)
+    [(_, question)] = sent(node.start(query("q"), 1.0, None, "root"), Seek)
     node.found(Found(question.token, "p"))
     assert node.found(Found(question.token, "other")) == []
 
 
 def test_a_provider_that_does_not_answer_is_asked_again_in_the_same_epoch():
     node = granter()
-    [(_, question)] = sent(node.start(query("q"), 1.0, 4, "root"), Seek)
+    [(_, question)] = sent(node.start(query("q"), 1.0, epoch(4), "root"), Seek)
     node.found(Found(question.token, "p"))
     assert sent(node.late("q", "root"), Grant)[0][1].epoch == epoch(5)
 
 
 def test_the_next_provider_gets_the_next_epoch():
     node = granter()
-    [(_, question)] = sent(node.start(query("q"), 1.0, 4, "root"), Seek)
+    [(_, question)] = sent(node.start(query("q"), 1.0, epoch(4), "root"), Seek)
     node.found(Found(question.token, "p"))
     node.late("q", "root")
     [(_, question)] = sent(node.late("q", "root"), Seek)
@@ -53,20 +53,20 @@ def test_the_next_provider_gets_the_next_epoch():
 
 def test_no_epoch_is_issued_twice_even_by_jobs_that_know_no_better():
     node = granter()
-    first = node.start(query("q"), 1.0, 3, "root", to="p")
+    first = node.start(query("q"), 1.0, epoch(3), "root", to="p")
     node.stop("q")
-    second = node.start(query("q"), 1.0, 3, "root", to="p2")
+    second = node.start(query("q"), 1.0, epoch(3), "root", to="p2")
     epochs = [m.epoch for _, m in sent(first + second, Grant)]
     assert epochs == [epoch(4), epoch(5)]
 
 
 def test_epochs_of_two_lives_differ():
-    assert granter(1).next_epoch("q", 0) != granter(2).next_epoch("q", 0)
+    assert granter(1).next_epoch("q", None) != granter(2).next_epoch("q", None)
 
 
 def test_an_order_that_nobody_follows_is_dropped():
     node = granter()
-    node.start(query("q"), 1.0, 1, "root", to="p")
+    node.start(query("q"), 1.0, epoch(1), "root", to="p")
     node.late("q", "root")
     assert node.late("q", "root") == []
     assert not node.jobs
@@ -74,9 +74,32 @@ def test_an_order_that_nobody_follows_is_dropped():
 
 def test_who_knows_a_higher_epoch_is_believed():
     node = granter()
-    [(_, question)] = sent(node.start(query("q"), 1.0, 1, "root"), Seek)
+    [(_, question)] = sent(node.start(query("q"), 1.0, epoch(1), "root"), Seek)
     node.found(Found(question.token, "p"))
     node.refused(Refused("q", epoch(2), epoch(9)))
     [(_, question)] = sent(node.late("q", "root"), Seek)
     [(_, grant)] = sent(node.found(Found(question.token, "p")), Grant)
     assert grant.epoch == epoch(10)
+
+
+def rescued(node, lost):
+    [(_, question)] = sent(node.start(query("q"), 1.0, lost, "root", is_rescue=True), Seek)
+    [(_, grant)] = sent(node.found(Found(question.token, "p")), Grant)
+    node.stop("q")
+    return grant.epoch
+
+
+def test_a_rescue_ranks_right_below_what_it_stands_in_for():
+    found = rescued(granter(), epoch(4, "a"))
+    assert epoch(3, "z", 9) < found < epoch(4, "a")
+
+
+def test_a_rescue_of_a_rescue_ranks_above_it():
+    lost = rescued(granter(), epoch(4, "a"))
+    found = rescued(granter(life=2), lost)
+    assert lost < found < epoch(4, "a")
+
+
+def test_no_two_rescues_are_the_same():
+    node = granter()
+    assert rescued(node, epoch(4)) != rescued(node, epoch(4))

@@ -23,15 +23,15 @@ def test_a_late_grant_of_a_lower_epoch_is_refused():
     node = Holdings(LEASE)
     node.take(grant(2))
     assert node.take(grant(1))[0] == Refused("q", epoch(1), epoch(2))
-    node.drop("q", epoch(3))
-    assert node.take(grant(2))[0] == Refused("q", epoch(2), epoch(3))
-    assert node.take(grant(4))[2]
+    node.drop("q")
+    assert node.take(grant(2))[0] == Refused("q", epoch(2), epoch(2))
+    assert node.take(grant(3))[2]
 
 
 def test_what_was_withdrawn_is_not_taken_again():
     node = Holdings(LEASE)
     node.take(grant(2))
-    node.drop("q", None)
+    node.drop("q", is_withdrawn=True)
     assert node.take(grant(9))[0] == Refused("q", epoch(9), None)
 
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from thalweg.overlay.coordinators.tree import CoordinatorTree
-from thalweg.overlay.distribution.entries import Epoch, Query, Rate, Running
+from thalweg.overlay.distribution.entries import Rate, Running
 from thalweg.overlay.distribution.messages import NOT_YET, Found, Move, Round, Seek
-from thalweg.overlay.distribution.picture import Picture, Subtree, between
+from thalweg.overlay.distribution.picture import ROUNDING, Picture, Subtree, between
 from thalweg.overlay.distribution.reporting import Reporter
 from thalweg.overlay.distribution.shifting import adapt, excess
 from thalweg.overlay.generator import Generator
@@ -46,7 +46,7 @@ class Coordinator:
         self._generator = Generator(0)
         self._rates: dict[int, Rate] = {}
         self._sent: dict[tuple[int, str], Sent] = {}
-        self._resting_until_us: dict[str, int] = {}
+        self._rests_until_us: dict[str, int] = {}
         self._pictures: dict[int, tuple[object, Picture]] = {}
         self._summed_up: tuple[int, Subtree] | None = None  # as of a version of the ledger
         self._adapted: dict[int, object] = {}  # by level: what was adapted to
@@ -97,7 +97,8 @@ class Coordinator:
             child.room(allowed) - self._on_its_way(now_us, level, child)
             for child in picture.children
         )
-        lacking = room < seek.weight * (1 - 1e-9) if seek.epoch is not None else np.isneginf(room)
+        least = seek.weight * (1 - ROUNDING)
+        lacking = room < least if seek.must_fit else np.isneginf(room)
         if lacking.all():
             return None
         return picture.children[picture.cheapest(seek.query, seek.weight, room)].address
@@ -124,7 +125,7 @@ class Coordinator:
             if shift.to is not None:
                 effects.append(_move(running, shift.to))
             else:
-                effects += self.route(now_us, _order(running, self._top, fair))
+                effects += self.route(now_us, _order(running, self._top, fair, must_fit=True))
         entries = self._reporter.ledger.entries.values()
         rates = tuple(e for e in entries if isinstance(e, Rate))
         self._rates = {r.substream: r for r in rates}
@@ -148,7 +149,8 @@ class Coordinator:
         known = (self._reporter.ledger.version, fair, tuple(self._rates.values()))
         if self._adapted.get(level) == known:
             return []
-        self._adapted[level] = known
+        if not self._resting(now_us):  # else there may be more to do, though nothing changes
+            self._adapted[level] = known
         allowed = (1 + self._slack) * fair
         effects: list[Effect] = []
         for running, to in adapt(picture, allowed, self._resting(now_us), self._generator.bits()):
@@ -162,13 +164,14 @@ class Coordinator:
                 effects.append(Send(child, _order(running, level - 1, fair)))
         return effects
 
-    def _resting(self, now_us: int) -> set[str]:
-        for name in [n for n, until in self._resting_until_us.items() if until <= now_us]:
-            del self._resting_until_us[name]
-        return set(self._resting_until_us)
+    def _resting(self, now_us: int) -> dict[str, int]:
+        """What was told to move just now: reports are still to show it."""
+        for name in [n for n, until_us in self._rests_until_us.items() if until_us <= now_us]:
+            del self._rests_until_us[name]
+        return self._rests_until_us
 
     def _rest(self, now_us: int, running: Running) -> None:
-        self._resting_until_us[running.query.name] = now_us + 2 * self._calm_us
+        self._rests_until_us[running.query.name] = now_us + 2 * self._calm_us
 
     # --- what is known ---
 
@@ -218,14 +221,25 @@ class Coordinator:
 def _at(seek: Seek, level: int, fair: float) -> Seek:
     """The same question, one step further."""
     return Seek(
-        seek.asker, seek.token, seek.query, seek.weight, seek.epoch, level, fair, seek.hops - 1
+        seek.asker,
+        seek.token,
+        seek.query,
+        seek.weight,
+        seek.epoch,
+        seek.must_fit,
+        level,
+        fair,
+        seek.hops - 1,
     )
 
 
-def _order(running: Running, level: int, fair: float) -> Seek:
-    query: Query = running.query
-    epoch: Epoch = running.epoch
-    return Seek(running.owner, 0, query, running.weight, epoch, level, fair, level + 1)
+def _order(running: Running, level: int, fair: float, *, must_fit: bool = False) -> Seek:
+    """To find a provider for one that moves, and to tell its owner.
+
+    What moves because its child has too much may find its room only when others have moved away.
+    """
+    query, weight, owner = running.query, running.weight, running.owner
+    return Seek(owner, 0, query, weight, running.epoch, must_fit, level, fair, level + 1)
 
 
 def _move(running: Running, to: Address) -> Effect:

@@ -5,6 +5,9 @@ proxy, its present owner, the root for one whose proxy is gone) makes a new epoc
 and binds it to one provider. The granter's name and the random number of its present life are parts
 of the epoch, so that no two granters, and no granter before and after it lost its memory, ever make
 the same one. Of two epochs of a query the higher one counts.
+
+A *rescue*, by a root that can reach neither owner nor proxy, ranks right below the epoch that it
+stands in for: if that owner turns up again (it was only cut off), it has not lost the query.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from thalweg.overlay.protocol import Address
 
 class Epoch(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
     number: int
+    rescue: int  # 0: none
     granter: Address
     life: int
 

@@ -22,7 +22,8 @@ _MOST_HOPS = 12
 class Job:
     query: Query
     weight: float
-    after: int  # the number of the highest epoch that is known
+    after: Epoch | None  # the highest that is known
+    is_rescue: bool
     given_to: Address | None  # by a coordinator's order; None: the tree is asked
     token: int = 0
     epoch: Epoch | None = None
@@ -38,17 +39,24 @@ class Granter:
         self._own: Address = ""
         self._life = 0
         self._tokens = 0
-        self._issued: dict[str, int] = {}  # the highest number of this life, by query
+        self._issued: dict[str, Epoch] = {}  # the last of this life, by query
 
     def begin(self, own: Address, life: int) -> None:
         self._own, self._life = own, life
 
     def start(
-        self, query: Query, weight: float, after: int, root: Address, to: Address | None = None
+        self,
+        query: Query,
+        weight: float,
+        after: Epoch | None,
+        root: Address,
+        *,
+        to: Address | None = None,
+        is_rescue: bool = False,
     ) -> list[Effect]:
         if query.name in self.jobs:
             return []
-        job = self.jobs[query.name] = Job(query, weight, after, to)
+        job = self.jobs[query.name] = Job(query, weight, after, is_rescue, to)
         return self._seek(job, root) if to is None else self._grant(job, to)
 
     def stop(self, name: str) -> list[Effect]:
@@ -69,7 +77,7 @@ class Granter:
         """The next attempt has a higher number; an order that is refused is dropped."""
         job = self.jobs.get(answer.name)
         if job is not None and job.epoch == answer.epoch and answer.fence is not None:
-            job.after = max(job.after, answer.fence.number)
+            job.after = answer.fence if job.after is None else max(job.after, answer.fence)
             job.tries = self._tries
 
     def late(self, name: str, root: Address) -> list[Effect]:
@@ -82,22 +90,45 @@ class Granter:
             return []
         return self._seek(job, root)
 
-    def next_epoch(self, name: str, after: int) -> Epoch:
-        number = max(after, self._issued.get(name, 0)) + 1
-        self._issued[name] = number
-        return Epoch(number, self._own, self._life)
+    def next_epoch(self, name: str, after: Epoch | None) -> Epoch:
+        """Above what is known, and above all that this node has issued for it."""
+        numbers = [e.number for e in (after, self._issued.get(name)) if e is not None]
+        return self._issue(name, max(numbers, default=0) + 1, 0)
+
+    def _rescue(self, name: str, lost: Epoch) -> Epoch:
+        """Below the lost epoch and above all before it; above the lost rescue, if it was one."""
+        number = lost.number - (lost.rescue == 0)
+        issued = self._issued.get(name)
+        before = issued.rescue if issued is not None and issued.number == number else 0
+        return self._issue(name, number, max(before, lost.rescue) + 1)
+
+    def _issue(self, name: str, number: int, rescue: int) -> Epoch:
+        self._issued[name] = Epoch(number, rescue, self._own, self._life)
+        return self._issued[name]
 
     def _seek(self, job: Job, root: Address) -> list[Effect]:
         self._tokens += 1
         job.token, job.epoch, job.to = self._tokens, None, None
         question = Seek(
-            self._own, job.token, job.query, job.weight, None, NOT_YET, UNKNOWN_FAIR, _MOST_HOPS
+            asker=self._own,
+            token=job.token,
+            query=job.query,
+            weight=job.weight,
+            epoch=None,
+            must_fit=False,
+            level=NOT_YET,
+            fair=UNKNOWN_FAIR,
+            hops=_MOST_HOPS,
         )
         timer = SetTimer(("job", job.query.name), self._answer_within_us)
         return [Send(root, question), timer]
 
     def _grant(self, job: Job, to: Address) -> list[Effect]:
-        job.epoch, job.to, job.tries = self.next_epoch(job.query.name, job.after), to, 0
+        job.to, job.tries = to, 0
+        if job.is_rescue and job.after is not None:
+            job.epoch = self._rescue(job.query.name, job.after)
+        else:
+            job.epoch = self.next_epoch(job.query.name, job.after)
         return self._send(job, to, job.epoch)
 
     def _send(self, job: Job, to: Address, epoch: Epoch) -> list[Effect]:

@@ -44,10 +44,11 @@ class Seek(Message, frozen=True):
     """Down the tree, from the root or from a sibling's parent: which provider should have it?"""
 
     asker: Address
-    token: int  # the asker's; 0: the asker owns the query, and is to Move it
+    token: int  # the asker's
     query: Query
     weight: float
-    epoch: Epoch | None  # of the owner, where it is to be moved
+    epoch: Epoch | None  # that of an owner which is to Move it; None: it is new, and asked for
+    must_fit: bool  # it may as well stay where it is
     level: int  # of the cluster to choose from; NOT_YET: to the root first
     fair: float
     hops: int

@@ -9,8 +9,8 @@ to a provider), `providing` (owner), `reporting` (statistics), `coordinating` (d
 
 Messages: `messages`. A proxy asks the tree where a new query should go (Seek, Found), and grants it
 there in a new epoch. The owner renews its lease at the proxy, reports up the tree, and hands the
-query over when a coordinator says so (Move). Silence at the proxy, or an orphan at the root whose
-proxy is gone, starts a new grant.
+query over when a coordinator says so (Move). Silence at the proxy starts a new grant; an orphan at
+the root whose proxy is gone too is rescued.
 
 Promise, always: an epoch of a query has one owner; no two nodes hold a lease on a query at once; a
 query that was accepted and not withdrawn is not forgotten while a node that knows it lives on.
@@ -228,9 +228,8 @@ class QueryDistribution:
         return [m for cluster in self._tree.place.led for m in cluster.others]
 
     def _grant_anew(self, guard: Guard) -> list[Effect]:
-        after = 0 if guard.epoch is None else guard.epoch.number
         query = guard.query
-        return self.granter.start(query, query.weight, after, self._tree.root)
+        return self.granter.start(query, query.weight, guard.epoch, self._tree.root)
 
     def _look_after_orphans(self, now_us: int) -> list[Effect]:
         """They are handed up to the root, and by it to their proxies, if these are there."""
@@ -244,8 +243,8 @@ class QueryDistribution:
             effects.append(Send(to, say.Entrust(query, orphan.last.epoch)))
             proxy_is_gone = parent is None and self._failures.is_down(query.proxy)
             if proxy_is_gone and age_us > self.settings.orphaned_us:
-                after = orphan.last.epoch.number
-                effects += self.granter.start(query, orphan.last.weight, after, self._tree.root)
+                last, root = orphan.last, self._tree.root
+                effects += self.granter.start(query, last.weight, last.epoch, root, is_rescue=True)
         return effects
 
     # --- messages ---
@@ -319,7 +318,7 @@ class QueryDistribution:
         if orphan is not None:  # it will be reported; if not, it is an orphan anew
             self.reporter.orphans[f"q {took.name}"] = Orphan(orphan.last, now_us)
         if self.holdings.is_superseded(took.name, took.epoch):
-            effects += self._stop(now_us, took.name, took.epoch)
+            effects += self._stop(now_us, took.name)
         return effects
 
     def _superseded(self, now_us: int, name: str, epoch: Epoch | None) -> list[Effect]:
@@ -329,15 +328,15 @@ class QueryDistribution:
             if name not in self.guards.kept:
                 effects += self.granter.stop(name)
         if self.holdings.is_superseded(name, epoch):
-            effects += self._stop(now_us, name, epoch)
+            effects += self._stop(now_us, name, is_withdrawn=epoch is None)
         return effects
 
-    def _stop(self, now_us: int, name: str, fence: Epoch | None) -> list[Effect]:
+    def _stop(self, now_us: int, name: str, *, is_withdrawn: bool = False) -> list[Effect]:
         job = self.granter.jobs.get(name)
         effects: list[Effect] = []
         if job is not None and job.given_to is not None:
             effects += self.granter.stop(name)
-        effects += self.holdings.drop(name, fence)
+        effects += self.holdings.drop(name, is_withdrawn=is_withdrawn)
         self.reporter.set_own(now_us, f"q {name}", None)
         return [*effects, Deliver(say.Stopped(name)), *self._drained()]
 
@@ -353,8 +352,8 @@ class QueryDistribution:
         if order.name in self.granter.jobs:
             return []
         owned.leased_until_us = 0
-        number = owned.epoch.number
-        return self.granter.start(owned.query, owned.weight, number, self._tree.root, order.to)
+        root = self._tree.root
+        return self.granter.start(owned.query, owned.weight, owned.epoch, root, to=order.to)
 
     def _entrusted(self, now_us: int, sender: Address, message: say.Entrust) -> list[Effect]:
         query = message.query
@@ -371,7 +370,7 @@ class QueryDistribution:
         near = self._tree.place.near(self._own)
         effects: list[Effect] = []
         for number, (name, owned) in enumerate(self.holdings.owned.items() if near else ()):
-            epoch = self.granter.next_epoch(name, owned.epoch.number)
+            epoch = self.granter.next_epoch(name, owned.epoch)
             to = near[number % len(near)]
             effects.append(Send(to, say.Grant(owned.query, epoch, owned.weight)))
             effects.append(Persist(f"owned {name}", None))

@@ -12,7 +12,7 @@ from thalweg.overlay.distribution.messages import Claim, Grant, Leased, Refused,
 from thalweg.overlay.protocol import Address, Effect, Message, Persist, Send
 
 CLAIMS_AT_ONCE = 200
-_MOST_FENCES = 10_000  # an old grant that is long under way is fenced off by the proxy anyway
+_MOST_REMEMBERED = 10_000  # a grant that is long under way is fenced off by the proxy anyway
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Owned:
 class Holdings:
     def __init__(self, lease_us: int) -> None:
         self.owned: dict[str, Owned] = {}
-        self._fences: dict[str, Epoch | None] = {}  # no lower epoch runs here again; None: none
+        self._had: dict[str, Epoch | None] = {}  # late copies of old grants; None: withdrawn
         self._lease_us = lease_us
 
     def start(self, persisted: Mapping[str, bytes]) -> None:
@@ -48,21 +48,21 @@ class Holdings:
             if grant.epoch == owned.epoch:
                 return Took(name, grant.epoch), [], False
             return Refused(name, grant.epoch, owned.epoch), [], False
-        if name in self._fences:
-            fence = self._fences[name]
-            if fence is None or grant.epoch < fence:
-                return Refused(name, grant.epoch, fence), [], False
+        if name in self._had:
+            had = self._had[name]
+            if had is None or grant.epoch <= had:
+                return Refused(name, grant.epoch, had), [], False
         self.owned[name] = Owned(grant.query, grant.epoch, grant.weight)
         saved = msgspec.msgpack.encode((grant.query, grant.epoch, grant.weight))
         return Took(name, grant.epoch), [Persist(f"owned {name}", saved)], True
 
-    def drop(self, name: str, fence: Epoch | None) -> list[Effect]:
-        """Somebody has it in this epoch, or (None) it was withdrawn."""
-        del self.owned[name]
-        self._fences.pop(name, None)
-        self._fences[name] = fence
-        if len(self._fences) > _MOST_FENCES:
-            del self._fences[next(iter(self._fences))]
+    def drop(self, name: str, *, is_withdrawn: bool = False) -> list[Effect]:
+        """Somebody else has it now, or nobody should."""
+        had = self.owned.pop(name).epoch
+        self._had.pop(name, None)
+        self._had[name] = None if is_withdrawn else had
+        if len(self._had) > _MOST_REMEMBERED:
+            del self._had[next(iter(self._had))]
         return [Persist(f"owned {name}", None)]
 
     def is_superseded(self, name: str, epoch: Epoch | None) -> bool:

@@ -25,7 +25,9 @@ from thalweg.placement.arrays import floats, ints
 from thalweg.placement.cosmos.model import Substreams, Vertices
 from thalweg.placement.cosmos.rebalancing import Caution, Standing, rebalance
 
-CAUTION = Caution(least_gain=0.1)  # a migration costs more than it saves below that
+# A query that moves is silent for a lease: less than a tenth of what it costs is not worth it, and
+# everything is rearranged only where half of what could be saved is missing.
+CAUTION = Caution(least_gain=0.1, start_over=0.5)
 MOST_VERTICES = 300  # the source's v_max: above, only the bound is looked after at this level
 
 
