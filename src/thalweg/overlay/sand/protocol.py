@@ -100,8 +100,9 @@ class Sand:
             return self._for_zone(now_us, message)
         match message:
             case say.Visit():
-                is_here = message.host == self._post.own
-                return self.hosting.visited(now_us, message) if is_here else self._pass_on(message)
+                if message.host == self._post.own:
+                    return self.hosting.visited(now_us, message)
+                return self._post.visit(message)
             case say.OperatorMapped():
                 effects = self.hosting.mapped(now_us, sender, message)
                 if len(effects) > 1:  # news, and not only an answer
@@ -122,9 +123,6 @@ class Sand:
             case say.Measured():
                 return self.coordinating.measured(now_us, sender, message)
         return []
-
-    def _pass_on(self, message: say.Visit) -> list[Effect]:
-        return self._post.visit(message)
 
     def _for_zone(self, now_us: int, message: say.ForZone) -> list[Effect]:
         """Here, for a source of this host or a zone of this node's; else on to where it belongs."""

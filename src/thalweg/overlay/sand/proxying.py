@@ -36,20 +36,20 @@ class Proxying:
 
     def restore(self, encoded: bytes) -> None:
         query = _decode(encoded)
-        self._take(query)
+        self._take(query, cut(query))
 
     def place(self, now_us: int, query: TreeQuery) -> list[Effect]:
         if query.name in self.queries:
             return [Deliver(Refused(query.name, "there is a query of this name; choose another"))]
         try:
-            self._take(query)
+            zones = cut(query)
         except TreeError as error:
             return [Deliver(Refused(query.name, str(error)))]
         if query.proxy != self._post.own:
-            del self.queries[query.name], self._zones[query.name], self.lacks[query.name]
             why = f"its proxy is {query.proxy}, and this is {self._post.own}: ask there"
             return [Deliver(Refused(query.name, why))]
-        return [Persist(query.name, _encode(query)), *self.ask(now_us, query)]
+        self._take(query, zones)
+        return [Persist(query.name, _encode(query)), *self._ask(now_us, query)]
 
     def drop(self, now_us: int, name: str) -> list[Effect]:
         query = self.queries.pop(name, None)
@@ -60,13 +60,13 @@ class Proxying:
         return [Persist(name, None), *self._post.send(now_us, gone)]
 
     def tend(self, now_us: int) -> list[Effect]:
-        return [e for query in self.queries.values() for e in self.ask(now_us, query)]
+        return [e for query in self.queries.values() for e in self._ask(now_us, query)]
 
     def leave(self, now_us: int) -> list[Effect]:
         """Who goes for good asks for nothing."""
         return [e for name in list(self.queries) for e in self.drop(now_us, name)]
 
-    def ask(self, now_us: int, query: TreeQuery) -> list[Effect]:
+    def _ask(self, now_us: int, query: TreeQuery) -> list[Effect]:
         """Both steps of the initialisation: zones to their coordinators, then the sources."""
         effects: list[Effect] = []
         for zone in self._zones[query.name]:
@@ -96,7 +96,6 @@ class Proxying:
         query = self.queries.get(name)
         return [Deliver(Placed(name))] if query is not None and node == query.root else []
 
-    def _take(self, query: TreeQuery) -> None:
-        zones = cut(query)
+    def _take(self, query: TreeQuery, zones: tuple[Zone, ...]) -> None:
         self.queries[query.name], self._zones[query.name] = query, zones
         self.lacks[query.name] = {}
