@@ -113,3 +113,23 @@ def test_too_much_at_one_child_flows_to_the_other():
 def test_one_child_or_no_query_leaves_nothing_to_decide():
     assert adapt(Picture([subtree("a", {"a": 1}, running("q", "a"))], APART, {}), 1.0, (), 1) == []
     assert adapt(Picture([subtree("a", {"a": 1}), subtree("b", {})], APART, {}), 1.0, (), 1) == []
+
+
+def test_many_queries_are_coarsened_and_still_come_together(monkeypatch):
+    monkeypatch.setattr("thalweg.overlay.distribution.shifting.MOST_VERTICES", 20)
+    rates = {s: Rate(s, "elsewhere", 1, 10.0) for s in (0, 1)}
+    a, b = (
+        subtree(
+            name, {name: 1}, *(running(f"{name}{i}", name, substreams=(i % 2,)) for i in range(60))
+        )
+        for name in "ab"
+    )
+    found = adapt(Picture([a, b], APART, rates), allowed=75.0, resting=(), seed=1)
+    after = {r.query.name: to for r, to in found}
+    wants = [[0, 0], [0, 0]]  # by child and substream
+    for number, child in enumerate((a, b)):
+        for r in child.running.values():
+            wants[after.get(r.query.name, number)][r.query.substreams[0]] += 1
+    mostly_other, mostly_one = sorted(wants)  # coarse vertices may have a stray or two
+    assert mostly_other[1] >= 50
+    assert mostly_one[0] >= 50

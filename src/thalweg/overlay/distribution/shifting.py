@@ -16,19 +16,23 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
+from numpy.random import Generator
 from scipy.sparse import csr_array
 
 from thalweg.overlay.distribution.entries import Running
 from thalweg.overlay.distribution.picture import ROUNDING, Picture, Subtree
 from thalweg.overlay.protocol import Address
-from thalweg.placement.arrays import floats, ints
+from thalweg.placement.arrays import Ints, floats, ints
+from thalweg.placement.cosmos.coarsening import coarsen
 from thalweg.placement.cosmos.model import Substreams, Vertices
 from thalweg.placement.cosmos.rebalancing import Caution, Standing, rebalance
 
 # A query that moves is silent for a lease: less than a tenth of what it costs is not worth it, and
 # everything is rearranged only where half of what could be saved is missing.
 CAUTION = Caution(least_gain=0.1, start_over=0.5)
-MOST_VERTICES = 300  # the source's v_max: above, only the bound is looked after at this level
+MOST_VERTICES = 300  # the source's v_max: more are coarsened first
+_AT_ONCE = 1000  # vertices, whose edges are spelt out to coarsen them
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ def adapt(
         for running in child.running.values()
         if child.capability.get(running.owner, 0.0) > 0
     ]
-    if not 0 < len(placed) <= MOST_VERTICES or len(picture.children) < 2:
+    if not placed or len(picture.children) < 2:
         return []
     substreams = sorted({s for running, _ in placed for s in running.query.substreams})
     heaviest = max(running.weight for running, _ in placed)
@@ -85,15 +89,38 @@ def adapt(
     vertices = _vertices([running for running, _ in placed], substreams, picture)
     # Where substreams enter is in the view already; a task looks at their rates alone.
     rates = Substreams(picture.rate_bps(substreams), ints([0] * len(substreams)))
-    task = picture.view(substreams, limits).task(vertices, rates)
+    rng = np.random.default_rng(seed)
     place = ints(number for _, number in placed)
-    density = vertices.weight / np.maximum(vertices.state_bytes, 1.0)
-    chosen = rebalance(task, Standing(place, density), CAUTION, np.random.default_rng(seed))
+    into = _coarsened(vertices, rates, place, rng)
+    coarse = vertices.merged(into, int(into.max()) + 1)
+    task = picture.view(substreams, limits).task(coarse, rates)
+    at = np.zeros(len(coarse), np.int32)
+    at[into] = place  # only what is at one child collapses
+    density = coarse.weight / np.maximum(coarse.state_bytes, 1.0)
+    chosen = rebalance(task, Standing(ints(at), density), CAUTION, rng)[into]
     return [
         (running, int(to))
         for (running, at), to in zip(placed, chosen, strict=True)
         if to != at and running.query.name not in resting
     ]
+
+
+def _coarsened(
+    vertices: Vertices, rates: Substreams, place: Ints, rng: Generator
+) -> npt.NDArray[np.int64]:
+    """The coarse vertex of each (Algorithm 3.1), part by part of what is at one child."""
+    count = len(vertices)
+    if count <= MOST_VERTICES:
+        return np.arange(count)
+    into, made = np.zeros(count, np.int64), 0
+    for child in range(int(place.max()) + 1):
+        there = np.flatnonzero(place == child)
+        for part in np.array_split(there, -(-len(there) // _AT_ONCE) or 1):
+            if len(part):
+                most = max(1, MOST_VERTICES * len(part) // count)
+                into[part] = made + coarsen(vertices.chosen(part), rates, most, rng).into
+                made = int(into[part].max()) + 1
+    return into
 
 
 def _limit(child: Subtree, allowed: float, heaviest: float) -> float:

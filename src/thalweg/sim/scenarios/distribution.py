@@ -186,7 +186,7 @@ class DistributionScenario(CoordinatorsScenario):
     def describe(self, host: Host) -> str:
         node = at(host)
         owned = sorted(node.holdings.owned.items())
-        told = [f"{_title(n)} in epoch {o.epoch.number} ({o.weight:g})" for n, o in owned]
+        told = [f"{_title(n)} {_spell(o.epoch)} ({o.weight:g})" for n, o in owned]
         share = f"capability {node.capability:g}, load {load_of(node):g}"
         return f"{share}; " + (", ".join(told) or "nothing")
 
@@ -213,6 +213,10 @@ class DistributionScenario(CoordinatorsScenario):
 
 def _title(name: str) -> str:
     return name.partition("@")[0]
+
+
+def _spell(epoch: Epoch) -> str:
+    return f"below epoch {epoch.number + 1}" if epoch.rescue else f"in epoch {epoch.number}"
 
 
 def is_safe_with(host: Host, name: str, highest: Epoch | None) -> bool:
