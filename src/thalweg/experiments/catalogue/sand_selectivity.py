@@ -151,8 +151,7 @@ def _beside(parameters: Parameters, table: Table) -> list[Beside]:
             *yes(
                 held("stretch", -1),
                 ends("stretch"),
-                "the operators of a cluster meet among its sources whatever the selectivity, and "
-                "the sources stand together: their ways hardly change",
+                "what is not worth bringing together goes straight, whatever the selectivity",
             ),
         ),
         Beside(
@@ -163,12 +162,12 @@ def _beside(parameters: Parameters, table: Table) -> list[Beside]:
         Beside(
             "12",
             "the same, without the proxy's stub domain",
-            *yes(more("beyond", "cluster", "star"), ends("beyond")),
+            *yes(more("beyond", "cluster", "star"), ends("beyond"), _GATEWAY),
         ),
         Beside(
             "12",
             "more operators at the proxy for a star than for a cluster",
-            *yes(more("at_proxy", "star", "cluster"), ends("at_proxy"), _GATEWAY),
+            *yes(more("at_proxy", "star", "cluster"), ends("at_proxy")),
         ),
         Beside(
             "12",
@@ -189,7 +188,8 @@ def _beside(parameters: Parameters, table: Table) -> list[Beside]:
 
 
 _GATEWAY = (
-    "every host of the topology takes part here, so that next to the proxy there is one through "
-    "which its traffic comes: an operator there saves the last hop. The source knows only the "
-    "hosts on its overlay's routes"
+    "with every host of the topology taking part, those in the network are mostly gateways in the "
+    "stub domain of a source or of the proxy, where an operator saves the last hop; few are in "
+    "other domains. A cluster's sources are so near each other that operators stand at the sources "
+    "themselves. The source's overlay knows only the hosts on its routes"
 )
