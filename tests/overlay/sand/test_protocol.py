@@ -333,3 +333,15 @@ def test_once_known_coordinators_are_written_to_directly():
     world.run_for(20 * SECOND_US)
     renewals = world.sent["sand", "AddSubtree"] - first
     assert renewals == 10 * 2  # two zones, a message each
+
+
+def test_a_probe_that_was_held_up_does_not_keep_a_query_out_for_ever():
+    delivered = []
+    latency_us = far() * 10
+    world = world_of(latency_us, delivered=lambda host, _, value: delivered.append(value))
+    place_and_run(world, join_query(bound_ms=50.0))
+    assert standing(world, join_query()) == {}
+    assert any(isinstance(v, Waiting) and "nothing is in time" in v.why for v in delivered)
+    latency_us //= 10
+    world.run_for(10 * SECOND_US)
+    assert len(standing(world, join_query())) == 3

@@ -107,7 +107,7 @@ class Placing:
 def place_by_protocol(
     peers: Peers, tree: Tree, algorithm: str, levels: int, k: int, *, one_hop: bool
 ) -> Placing:
-    settings = SandSettings(NEVER_US, 2 * NEVER_US, ENOUGH_S * SECOND_US)
+    settings = SandSettings(NEVER_US, 2 * NEVER_US, ENOUGH_S * SECOND_US, NEVER_US)
 
     def build(address: Address) -> Stack:
         routes = _Routes(peers, address, one_hop)

@@ -15,6 +15,7 @@ from thalweg.overlay.sand.messages import (
     InvalidateSubtree,
     Known,
     MapSubtree,
+    Measure,
     Measured,
     OperatorRemapped,
     Probe,
@@ -70,7 +71,7 @@ class Coordinating(Saying):
             message.origin, message.stamp_us, until_us, message.told
         )
         for a, b, one_way_us in message.told.view:
-            duty.view.setdefault((a, b), one_way_us)
+            duty.learn((a, b), one_way_us)
         return self._settle(now_us, duty)
 
     def remapped(self, now_us: int, message: OperatorRemapped) -> list[Effect]:
@@ -99,7 +100,9 @@ class Coordinating(Saying):
         duty = self.duties.get((message.query, message.zone))
         if duty is None:
             return []
-        duty.view[pair(sender, message.target)] = message.one_way_us
+        ends = pair(sender, message.target)
+        duty.learn(ends, message.one_way_us)
+        duty.measured[ends] = now_us
         return [] if duty.unmeasured(self._usable) else self._settle(now_us, duty)
 
     def hosted(self, sender: Address, message: Hosted) -> list[Effect]:
@@ -129,6 +132,8 @@ class Coordinating(Saying):
                 continue
             duty.expire(now_us)
             effects += self._doubt(now_us, duty)
+            again = duty.to_remeasure(now_us, self._settings.remeasure_every_us)
+            effects += [Send(a, Measure(*key, targets)) for a, targets in again.items()]
             duty.said = {"map": SAY_AGAIN} if "map" in duty.said else {}
             effects += self._settle(now_us, duty)
         for key, early in list(self._early.items()):

@@ -42,6 +42,7 @@ class Duty:
     until_us: int = 0
     children: dict[int, Child] = field(default_factory=dict)
     view: dict[Pair, int] = field(default_factory=dict)
+    measured: dict[Pair, int] = field(default_factory=dict)  # for this zone itself -> when last
     word: Word | None = None
     plan: ZonePlan | None = None
     tells: Told | None = None  # of the plan, to the zone above
@@ -70,6 +71,17 @@ class Duty:
             return {}
         there = [a for a in locations_of(self.zone, self.told()) if usable(a)]
         return lacking(self.view, there)
+
+    def learn(self, ends: Pair, one_way_us: int) -> None:
+        """Messages may be held up, and never come early: the least that was seen counts."""
+        self.view[ends] = min(one_way_us, self.view.get(ends, one_way_us))
+
+    def to_remeasure(self, now_us: int, every_us: int) -> dict[Address, tuple[Address, ...]]:
+        """Old distances; and all of them while nothing can be placed by them."""
+        due = [p for p, us in self.measured.items() if self.plan is None or now_us - us >= every_us]
+        return {
+            a: tuple(b for first, b in due if first == a) for a in dict.fromkeys(a for a, _ in due)
+        }
 
     def replan(
         self, now_us: int, usable: Callable[[Address], bool], measure_within_us: int

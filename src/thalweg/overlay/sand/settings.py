@@ -10,9 +10,10 @@ class SandSettings:
     renew_every_us: int = 2_000_000
     lease_us: int = 10_000_000  # what is not said again for so long no longer holds
     measure_within_us: int = 2_000_000  # then a zone is placed with the distances that it has
+    remeasure_every_us: int = 60_000_000  # for a probe may have been held up
 
     def __post_init__(self) -> None:
-        if self.renew_every_us < 1 or self.measure_within_us < 0:
+        if min(self.renew_every_us, self.remeasure_every_us) < 1 or self.measure_within_us < 0:
             raise ValueError("a period takes some time, and a wait can't be negative")
         if self.lease_us < 2 * self.renew_every_us:
             raise ValueError("a lease is two periods or more, else one lost message ends it")

@@ -26,7 +26,10 @@ from thalweg.sim.scenarios.sand_queries import balanced, draw_query
 from thalweg.sim.world import World
 
 PLACING = SandSettings(
-    renew_every_us=3 * SECOND_US // 2, lease_us=5 * SECOND_US, measure_within_us=SECOND_US
+    renew_every_us=3 * SECOND_US // 2,
+    lease_us=5 * SECOND_US,
+    measure_within_us=SECOND_US,
+    remeasure_every_us=10 * SECOND_US,
 )
 MOST_QUERIES = 4
 MOST_HOSTS = 60  # with those that join during the storm
