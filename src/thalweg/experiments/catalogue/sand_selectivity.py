@@ -148,11 +148,8 @@ def _beside(parameters: Parameters, table: Table) -> list[Beside]:
         Beside(
             "11",
             "the stretch falls with the selectivity",
-            *yes(
-                held("stretch", -1),
-                ends("stretch"),
-                "what is not worth bringing together goes straight, whatever the selectivity",
-            ),
+            *yes(held("stretch", -1), ends("stretch")),
+        ),
         ),
         Beside(
             "12",
