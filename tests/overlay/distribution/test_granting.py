@@ -103,3 +103,10 @@ def test_a_rescue_of_a_rescue_ranks_above_it():
 def test_no_two_rescues_are_the_same():
     node = granter()
     assert rescued(node, epoch(4)) != rescued(node, epoch(4))
+
+
+def test_a_rescue_in_between_does_not_make_a_number_free_again():
+    node = granter()
+    first = node.next_epoch("q", epoch(1))
+    rescued(node, epoch(1))
+    assert node.next_epoch("q", epoch(1)) > first

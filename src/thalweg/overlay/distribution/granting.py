@@ -39,7 +39,9 @@ class Granter:
         self._own: Address = ""
         self._life = 0
         self._tokens = 0
-        self._issued: dict[str, Epoch] = {}  # the last of this life, by query
+        # The highest that were issued in this life, by query. A rescue must not hide a number.
+        self._numbers: dict[str, int] = {}
+        self._rescues: dict[str, int] = {}
 
     def begin(self, own: Address, life: int) -> None:
         self._own, self._life = own, life
@@ -92,19 +94,15 @@ class Granter:
 
     def next_epoch(self, name: str, after: Epoch | None) -> Epoch:
         """Above what is known, and above all that this node has issued for it."""
-        numbers = [e.number for e in (after, self._issued.get(name)) if e is not None]
-        return self._issue(name, max(numbers, default=0) + 1, 0)
+        number = max(0 if after is None else after.number, self._numbers.get(name, 0)) + 1
+        self._numbers[name] = number
+        return Epoch(number, 0, self._own, self._life)
 
     def _rescue(self, name: str, lost: Epoch) -> Epoch:
         """Below the lost epoch and above all before it; above the lost rescue, if it was one."""
+        self._rescues[name] = max(lost.rescue, self._rescues.get(name, 0)) + 1
         number = lost.number - (lost.rescue == 0)
-        issued = self._issued.get(name)
-        before = issued.rescue if issued is not None and issued.number == number else 0
-        return self._issue(name, number, max(before, lost.rescue) + 1)
-
-    def _issue(self, name: str, number: int, rescue: int) -> Epoch:
-        self._issued[name] = Epoch(number, rescue, self._own, self._life)
-        return self._issued[name]
+        return Epoch(number, self._rescues[name], self._own, self._life)
 
     def _seek(self, job: Job, root: Address) -> list[Effect]:
         self._tokens += 1
