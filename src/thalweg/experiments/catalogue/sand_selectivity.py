@@ -150,7 +150,6 @@ def _beside(parameters: Parameters, table: Table) -> list[Beside]:
             "the stretch falls with the selectivity",
             *yes(held("stretch", -1), ends("stretch")),
         ),
-        ),
         Beside(
             "12",
             "more operators in the network for a cluster than for a star",
