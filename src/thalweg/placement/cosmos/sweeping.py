@@ -21,6 +21,7 @@ from thalweg.placement.cosmos.view import View
 
 Table = npt.NDArray[np.float32]  # [substream, place]
 
+_AT_ONCE = 2_000  # vertices
 ROUNDED = 1e-6  # of a query's cost: smaller gains are none
 
 
@@ -32,7 +33,9 @@ class Places:
         self.load = np.zeros(len(seen.limits))
         self._most = seen.limits * (1 + ROUNDING)
         self._weight = vertices.weight
-        self._pull = vertices.results @ seen.proxy_ms
+        self._vertices = vertices
+        self._proxy_ms = seen.proxy_ms.astype(np.float32)
+        self._results = vertices.results.tocsr()
         self._latency_ms = seen.latency_ms.astype(np.float32)
         self.table: Table = seen.field.astype(np.float32)
         rows = vertices.interests
@@ -40,16 +43,23 @@ class Places:
         self._substreams, self._counts = rows.indices, rows.data
         self._flow = (rows.data * substreams.rate_bps[rows.indices]).astype(np.float32)
         own = np.concatenate([[0.0], np.cumsum(rows.data * self._flow, dtype=float)])
-        self._own = np.diff(own[rows.indptr])  # the weight of a vertex's edges to itself
+        # the weight of a vertex's edges to itself
+        self._own = np.diff(own[rows.indptr]).astype(np.float32)
 
     def costs(self, v: int) -> Floats:
         """What the vertex pays at each place, given where all others are."""
         low, high = self._starts[v], self._starts[v + 1]
-        found = self._counts[low:high] @ self.table[self._substreams[low:high]] + self._pull[v]
+        found = self._counts[low:high] @ self.table[self._substreams[low:high]]
+        found += self._pull(v)
         at = self.mapping[v]
         if at != NONE:  # it is in the table itself
             found = found - self._own[v] * self._latency_ms[at]
         return np.asarray(found, float)
+
+    def _pull(self, v: int) -> npt.NDArray[np.float32]:
+        mine = slice(self._results.indptr[v], self._results.indptr[v + 1])
+        rates = self._results.data[mine].astype(np.float32)
+        return np.asarray(rates @ self._proxy_ms[self._results.indices[mine]])
 
     def put(self, v: int, to: int) -> None:
         low, high = self._starts[v], self._starts[v + 1]
@@ -79,11 +89,24 @@ class Places:
         room = over <= 0
         return int(np.argmin(np.where(room, cost, np.inf) if room.any() else over))
 
-    def all_costs(self, vertices: Vertices) -> Floats:
-        """Of all vertices at all places, as in `costs`."""
-        found = vertices.interests @ self.table + self._pull
-        found -= self._own[:, None] * self._latency_ms[self.mapping]
-        return np.asarray(found, float)
+    def all_costs(self, first: int, last: int) -> npt.NDArray[np.float32]:
+        """Of many vertices at all places, as in `costs`."""
+        some = slice(first, last)
+        found = self._vertices.interests[some] @ self.table
+        found += self._results[some] @ self._proxy_ms
+        found -= self._own[some, None] * self._latency_ms[self.mapping[some]]
+        return np.asarray(found)
+
+    def gains(self) -> Floats:
+        """What each vertex would save at its best place, room or not."""
+        gain = np.zeros(len(self.mapping))
+        for first in range(
+            0, len(gain), _AT_ONCE
+        ):  # some at a time: all of them are a large matrix
+            cost = self.all_costs(first, first + _AT_ONCE)
+            here = cost[np.arange(len(cost)), self.mapping[first : first + _AT_ONCE]]
+            gain[first : first + _AT_ONCE] = here - cost.min(axis=1)
+        return gain
 
 
 def place_in_order(places: Places, order: Iterable[int]) -> None:
@@ -108,10 +131,8 @@ def sweep(
     """
     places = Places(vertices, substreams, seen)
     places.put_all(vertices, substreams, mapping)
-    everyone = np.arange(len(vertices))
     for _ in range(passes):
-        cost = places.all_costs(vertices)
-        gain = cost[everyone, places.mapping] - cost.min(axis=1)
+        gain = places.gains()
         crowded = (places.load > seen.limits * (1 + ROUNDING))[places.mapping]
         order = np.lexsort((-gain, ~crowded))
         moved = _moves(places, order[(gain > 0)[order] | crowded[order]].tolist(), seen, least_gain)
