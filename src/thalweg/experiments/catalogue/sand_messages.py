@@ -215,6 +215,8 @@ NOTES = (
     "answer; one question covers all pairs of a location). A message counts once, as in section "
     "5; *with all hops*, those to a coordinator that is not known yet and those to sources count "
     "on each step of the prefix overlay. Nothing is renewed in the time that is measured.",
+    "Where a message is one hop, no peers are met on the way, and In-Network says what Edge+ says; "
+    "*with all hops*, it also measures the ways to those that it meets.",
     "*Section 5* is its sum before the last step. The cost is that of the plan of the protocol "
     "against that of the centralised algorithm (all hosts are candidates of its In-Network, the "
     "peers met on routes here).",
