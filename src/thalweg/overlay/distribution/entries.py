@@ -4,7 +4,8 @@ An *epoch* names one spell of ownership of a query. Whoever may give a query to 
 proxy, its present owner, the root for one whose proxy is gone) makes a new epoch for every attempt
 and binds it to one provider. The granter's name and the random number of its present life are parts
 of the epoch, so that no two granters, and no granter before and after it lost its memory, ever make
-the same one. Of two epochs of a query the higher one counts.
+the same one (a driver gives every start a seed of its own). Of two epochs of a query the higher one
+counts.
 
 A *rescue*, by a root that can reach neither owner nor proxy, ranks right below the epoch that it
 stands in for: if that owner turns up again (it was only cut off), it has not lost the query.
