@@ -1,68 +1,19 @@
 """A node of the distribution, step by step; messages are carried by hand."""
 
 import pytest
-from tests.overlay.distribution.making import epoch, query, running
+from tests.overlay.distribution.making import Node, epoch, query, running, sent
 
-from thalweg.overlay.coordinators.tree import CoordinatorTree, TreeSettings
 from thalweg.overlay.distribution import messages as say
 from thalweg.overlay.distribution.entries import Provider, Rate, Running
-from thalweg.overlay.distribution.protocol import QueryDistribution, Settings
+from thalweg.overlay.distribution.protocol import Settings
 from thalweg.overlay.protocol import (
-    Call,
     Deliver,
-    Init,
     Leave,
     Persist,
-    Receive,
-    Send,
     TimerFired,
 )
 
 SECOND = 1_000_000
-
-
-class Known:
-    """Who is down."""
-
-    def __init__(self, *down):
-        self.down = down
-
-    def up(self):
-        return []
-
-    def is_down(self, address):
-        return address in self.down
-
-
-class Node:
-    def __init__(self, name, *, members=(), parent=None, down=(), persisted=None, **settings):
-        self.name = name
-        self.tree = CoordinatorTree(Known(), TreeSettings(k=2))
-        self.tree.step(0, Init(name, 1, {}))
-        if members:
-            self.tree._lead(0, members, None)
-        if parent:
-            self.tree.place.parent = self.tree.root = parent
-        self.it = QueryDistribution(Known(*down), self.tree, Settings(**settings))
-        self.first = self.it.step(0, Init(name, 1, persisted or {}))
-
-    def hear(self, now_us, sender, message):
-        return self.it.step(now_us, Receive(sender, message))
-
-    def ask(self, now_us, request):
-        return self.it.step(now_us, Call(request))
-
-    def beat(self, now_us):
-        return self.it.step(now_us, TimerFired("beat"))
-
-    def told(self, now_us, child, *entries, life=77):
-        """A child's whole report."""
-        version = now_us + 1
-        return self.hear(now_us, child, say.Report(life, 0, version, entries, ()))
-
-
-def sent(effects, kind):
-    return [(e.to, e.message) for e in effects if isinstance(e, Send) and type(e.message) is kind]
 
 
 def delivered(effects):
@@ -103,6 +54,9 @@ def test_what_is_not_there_can_not_be_withdrawn():
     [
         (lambda: submit(weight=-1.0), "can't be negative"),
         (lambda: submit(substreams=(1, 1)), "listed twice"),
+        (lambda: say.Measured(loads=(("q", float("nan")),)), "the load of q is nan"),
+        (lambda: say.Measured(rates_bps=((3, float("inf")),)), "substream 3 is inf"),
+        (lambda: say.SetCapability(-1.0), "a capability is -1.0"),
         (lambda: Settings(slack=-0.1), "can't be negative"),
         (lambda: Settings(lease_us=SECOND), "two beats"),
         (lambda: Settings(tries=0), "above 0"),

@@ -28,7 +28,6 @@ from thalweg.placement.arrays import floats
 class Sent:
     """A query on its way, which no report speaks of yet."""
 
-    level: int
     child: Address
     weight: float
     until_us: int
@@ -45,7 +44,7 @@ class Coordinator:
         self._own: Address = ""
         self._generator = Generator(0)
         self._rates: dict[int, Rate] = {}
-        self._sent: dict[tuple[int, str], Sent] = {}
+        self._sent: dict[tuple[int, str], Sent] = {}  # by level and name
         self._rests_until_us: dict[str, int] = {}
         self._pictures: dict[int, tuple[object, Picture]] = {}
         self._summed_up: tuple[int, Subtree] | None = None  # as of a version of the ledger
@@ -70,7 +69,7 @@ class Coordinator:
             if child is None:
                 return []
             until_us = now_us + self._calm_us
-            self._sent[level, seek.query.name] = Sent(level, child, seek.weight, until_us)
+            self._sent[level, seek.query.name] = Sent(child, seek.weight, until_us)
             if level == 0:
                 return self._answer(seek, child)
             level -= 1

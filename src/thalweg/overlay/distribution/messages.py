@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import msgspec
 
 from thalweg.overlay.distribution.entries import Entry, Epoch, Query, Rate
@@ -158,8 +160,8 @@ class Submit(msgspec.Struct, frozen=True):
     state_bytes: float = 0.0
 
     def __post_init__(self) -> None:
-        if min(self.result_bps, self.weight, self.state_bytes) < 0:
-            raise ValueError(f"query {self.title}: rates, weights and sizes can't be negative")
+        for what in ("result_bps", "weight", "state_bytes"):
+            _check(f"query {self.title}: its {what}", getattr(self, what))
         if len(set(self.substreams)) != len(self.substreams):
             raise ValueError(f"query {self.title}: a substream is listed twice")
 
@@ -174,11 +176,25 @@ class Measured(msgspec.Struct, frozen=True):
     loads: tuple[tuple[str, float], ...] = ()
     rates_bps: tuple[tuple[int, float], ...] = ()
 
+    def __post_init__(self) -> None:
+        for name, load in self.loads:
+            _check(f"the load of {name}", load)
+        for substream, bps in self.rates_bps:
+            _check(f"the rate of substream {substream}", bps)
+
 
 class SetCapability(msgspec.Struct, frozen=True):
     """0 before a departure: `Drained` tells when every query has another provider."""
 
     capability: float
+
+    def __post_init__(self) -> None:
+        _check("a capability", self.capability)
+
+
+def _check(what: str, value: float) -> None:
+    if not 0 <= value < inf:
+        raise ValueError(f"{what} is {value}: it must be finite and can't be negative")
 
 
 # --- deliveries ---

@@ -159,8 +159,6 @@ class QueryDistribution:
             case say.Measured(loads, rates):
                 return self._measured(now_us, loads, rates)
             case say.SetCapability(capability):
-                if capability < 0:
-                    return _rejected(f"a capability of {capability} can't be negative")
                 self.capability = capability
                 self._set_own(now_us, Provider(self._own, capability))
                 return self._drained()
