@@ -124,7 +124,7 @@ def report(parameters: Parameters, table: Table, timed: Times) -> Report:
             *figure_6(table, tight, loose),
             _level(parameters, table),
             *figure_7(table, tight, loose),
-            *_ms(table),
+            *_ms(parameters, table),
         ],
         notes=[
             "*Bandwidth ratio*: Σ rate × distance over that of the baseline, everything at the "
@@ -194,11 +194,12 @@ def _level(parameters: Parameters, table: Table) -> Beside:
     )
 
 
-def _ms(table: Table) -> list[Beside]:
+def _ms(parameters: Parameters, table: Table) -> list[Beside]:
     """What became of the source's own bounds."""
     in_all = sum(table.count((places, UNBOUNDED, EDGE)) for places in CONFIGURATIONS)
     found = []
-    for bound in dict.fromkeys(case[1] for case in table.cells if case[1].endswith(" ms")):
+    for bound_ms in parameters.bounds_ms:
+        bound = f"{bound_ms:g} ms"
         met = sum(table.count((places, bound, EDGE)) for places in CONFIGURATIONS)
         found.append(
             Beside(

@@ -80,8 +80,9 @@ def figure_7(table: Table, tight: str, loose: str) -> list[Beside]:
             _where(lower, wide),
             ""
             if len(lower) == len(PLACES)
-            else "hosts in between are chosen by cost alone; where they save, an operator that "
-            "Edge+ leaves at the proxy moves out to them, which lengthens ways",
+            else "where they differ by a few hundredths they are alike: hosts in between are mostly "
+            "in the stub domain of a source or of the proxy (sand-selectivity), which changes a "
+            "way's length little",
         ),
         Beside(
             "7",
