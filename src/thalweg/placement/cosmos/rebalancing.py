@@ -36,7 +36,7 @@ class Caution:
     """How readily vertices move."""
 
     nearly_best: float = 0.1  # x: benefits that differ by so much from the best count as equal
-    least_gain: float = 0.0  # of a vertex's cost: what a move to refine must save
+    least_gain: float = 0.03  # of a vertex's cost: what a move to refine must save
     exchange_gain: float = 0.05  # the same for single queries, when the root looks at all of them
     start_over: float = 0.3  # of what a mapping anew saves against chance: so much must be missing
 
