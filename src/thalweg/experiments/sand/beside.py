@@ -81,8 +81,8 @@ def figure_7(table: Table, tight: str, loose: str) -> list[Beside]:
             ""
             if len(lower) == len(PLACES)
             else "where they differ by a few hundredths they are alike: hosts in between are "
-            "mostly in the stub domain of a source or of the proxy (sand-selectivity), which changes "
-            "a way's length little",
+            "mostly in the stub domain of a source or of the proxy (sand-selectivity), which "
+            "changes a way's length little",
         ),
         Beside(
             "7",
