@@ -23,6 +23,8 @@ from thalweg.overlay.generator import Generator
 from thalweg.overlay.protocol import Address, Effect, Send
 from thalweg.placement.arrays import floats
 
+_FRESH_US = 300_000_000  # so long after its rest, a query has forgotten its moves
+
 
 @dataclass(frozen=True, slots=True)
 class Sent:
@@ -46,6 +48,7 @@ class Coordinator:
         self._rates: dict[int, Rate] = {}
         self._sent: dict[tuple[int, str], Sent] = {}  # by level and name
         self._rests_until_us: dict[str, int] = {}
+        self._tired: dict[str, tuple[int, int]] = {}  # how often moved, and until when it rests
         self._pictures: dict[int, tuple[object, Picture]] = {}
         self._summed_up: tuple[int, Subtree] | None = None  # as of a version of the ledger
         self._adapted: dict[int, object] = {}  # by level: what was adapted to
@@ -148,12 +151,14 @@ class Coordinator:
         known = (self._reporter.ledger.version, fair, tuple(self._rates.values()))
         if self._adapted.get(level) == known:
             return []
-        if not self._resting(now_us):  # else there may be more to do, though nothing changes
+        resting = {**self._resting(now_us), **self._weary(now_us)}
+        if not resting:  # else there may be more to do, though nothing changes
             self._adapted[level] = known
         allowed = (1 + self._slack) * fair
         effects: list[Effect] = []
-        for running, to in adapt(picture, allowed, self._resting(now_us), self._generator.bits()):
+        for running, to in adapt(picture, allowed, resting, self._generator.bits()):
             self._rest(now_us, running)
+            self._tire(now_us, running.query.name)
             child = picture.children[to].address
             if level == 0:
                 effects.append(_move(running, child))
@@ -168,6 +173,20 @@ class Coordinator:
         for name in [n for n, until_us in self._rests_until_us.items() if until_us <= now_us]:
             del self._rests_until_us[name]
         return self._rests_until_us
+
+    def _weary(self, now_us: int) -> dict[str, int]:
+        """What was moved to make things better, and not for the bound: each time for longer.
+
+        Two levels may disagree about a query for ever. The bound is kept meanwhile.
+        """
+        since_us = now_us - _FRESH_US
+        for name in [n for n, (_, until_us) in self._tired.items() if until_us <= since_us]:
+            del self._tired[name]
+        return {name: until for name, (_, until) in self._tired.items() if until > now_us}
+
+    def _tire(self, now_us: int, name: str) -> None:
+        times = self._tired.get(name, (0, 0))[0] + 1
+        self._tired[name] = (times, now_us + (self._calm_us << min(2 * times, 10)))
 
     def _rest(self, now_us: int, running: Running) -> None:
         self._rests_until_us[running.query.name] = now_us + 2 * self._calm_us

@@ -25,6 +25,7 @@ from thalweg.overlay.distribution.picture import ROUNDING, Picture, Subtree
 from thalweg.overlay.protocol import Address
 from thalweg.placement.arrays import Ints, floats, ints
 from thalweg.placement.cosmos.coarsening import coarsen
+from thalweg.placement.cosmos.mapping import MappingTask
 from thalweg.placement.cosmos.model import Substreams, Vertices
 from thalweg.placement.cosmos.rebalancing import Caution, Standing, rebalance
 
@@ -32,6 +33,7 @@ from thalweg.placement.cosmos.rebalancing import Caution, Standing, rebalance
 # everything is rearranged only where half of what could be saved is missing.
 CAUTION = Caution(least_gain=0.1, start_over=0.5)
 MOST_VERTICES = 300  # the source's v_max: more are coarsened first
+_LEAST_SAVING = 0.001  # of the cut: less is rounding, or noise in what was measured
 _AT_ONCE = 1000  # vertices, whose edges are spelt out to coarsen them
 
 
@@ -97,12 +99,25 @@ def adapt(
     at = np.zeros(len(coarse), np.int32)
     at[into] = place  # only what is at one child collapses
     density = coarse.weight / np.maximum(coarse.state_bytes, 1.0)
-    chosen = rebalance(task, Standing(ints(at), density), CAUTION, rng)[into]
+    mapping = rebalance(task, Standing(ints(at), density), CAUTION, rng)
+    if not _is_better(task, mapping, ints(at)):
+        return []
+    chosen = mapping[into]
     return [
         (running, int(to))
         for (running, at), to in zip(placed, chosen, strict=True)
         if to != at and running.query.name not in resting
     ]
+
+
+def _is_better(task: MappingTask, new: Ints, old: Ints) -> bool:
+    """Less load over the limits; or no more, and less of a cut. Else moves would never end."""
+    over_new, over_old = (
+        float(np.maximum(task.load(m) - task.most, 0.0).sum()) for m in (new, old)
+    )
+    if over_new != over_old:
+        return over_new < over_old
+    return task.cut(new) < task.cut(old) * (1 - _LEAST_SAVING)
 
 
 def _coarsened(
