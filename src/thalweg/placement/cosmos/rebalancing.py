@@ -20,6 +20,7 @@ from thalweg.placement.arrays import NONE, Flags, Floats, Ints, ints
 from thalweg.placement.cosmos.diffusion import diffusion, excess
 from thalweg.placement.cosmos.mapping import MappingTask, Moves, map_greedily, refine, relieve
 
+_WORTH_IT = 0.01  # of the cut: where children are near, even chance costs little
 _NEARLY = 0.9  # of a vertex's weight: so much flow is enough to move it
 
 
@@ -36,6 +37,7 @@ class Caution:
     """How readily vertices move."""
 
     nearly_best: float = 0.1  # x: benefits that differ by so much from the best count as equal
+    least_excess: float = 0.02  # of all load: with less too much, no whole vertex moves for it
     least_gain: float = 0.03  # of a vertex's cost: what a move to refine must save
     exchange_gain: float = 0.05  # the same for single queries, when the root looks at all of them
     start_over: float = 0.3  # of what a mapping anew saves against chance: so much must be missing
@@ -47,9 +49,9 @@ def rebalance(task: MappingTask, standing: Standing, caution: Caution, rng: Gene
     _diffuse(moves, standing, caution, rng)
     _refine(moves, standing.place, caution, rng)
     anew = refine(task, relieve(task, map_greedily(task)))
-    missing = task.cut(moves.mapping) - task.cut(anew)
-    fits = (task.load(anew) <= task.most).all()
-    if fits and missing > caution.start_over * (_by_chance(task) - task.cut(anew)):
+    now, best = task.cut(moves.mapping), task.cut(anew)
+    by_chance = now - best > caution.start_over * (_by_chance(task) - best)
+    if by_chance and now - best > _WORTH_IT * now and (task.load(anew) <= task.most).all():
         return anew
     return ints(moves.mapping)
 
@@ -65,7 +67,10 @@ def _diffuse(moves: Moves, standing: Standing, caution: Caution, rng: Generator)
     """Lines 2 to 9."""
     task = moves.task
     dirty = standing.place == NONE
-    flow = diffusion(excess(moves.load, task.limits))
+    surplus = excess(moves.load, task.limits)
+    if np.maximum(surplus, 0.0).sum() <= caution.least_excess * moves.load.sum():
+        return  # so little is better left to single queries, one level or more below
+    flow = diffusion(surplus)
     while True:
         pairs = np.argwhere(flow > 0)
         if not len(pairs):
