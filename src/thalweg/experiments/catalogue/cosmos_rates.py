@@ -119,7 +119,13 @@ def _goals(rows: list[dict[str, Any]]) -> list[Goal]:
     ratios = np.array(_after(rows, ADAPTIVE, "WEC 10⁹")) / _after(rows, ANEW, "WEC 10⁹")
     moved = sum(_after(rows, ADAPTIVE, "moved")) / sum(_after(rows, ANEW, "moved"))
     return [
-        Goal("adaptive WEC against re-mapping, at worst", round(ratios.max(), 4), 1.05, "", False),
+        Goal(
+            "adaptive WEC against re-mapping, at worst",
+            round(float(ratios.max()), 4),
+            1.05,
+            "",
+            False,
+        ),
         Goal("migrations against re-mapping", round(moved, 4), round(1 / 7, 4), "", False),
         Goal(
             "busiest provider after adapting, of its share",
