@@ -38,7 +38,12 @@ flink: $(FLINK)/.installed ## Install PyFlink, a peer of `thalweg bench many-que
 
 .PHONY: test
 test: setup kafka ## Run the tests (PYTEST_ARGS="tests/cql -x" narrows them)
-	$(BIN)/pytest $(or $(PYTEST_ARGS),-n 2 --dist loadgroup)
+ifdef PYTEST_ARGS
+	$(BIN)/pytest $(PYTEST_ARGS)
+else # Spark uses all cores by itself; the other tests share them
+	$(BIN)/pytest -m "not heavy" -n 2
+	$(BIN)/pytest -m heavy
+endif
 
 .PHONY: soak
 soak: $(STAMP) ## Run every simulated scenario under 10,000 seeds (SOAK_SEEDS=500 for fewer)

@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--regenerate-golden", action="store_true", help=help_text)
 
 
-# Tests that start Spark, whole processes or a broker: one after the other, in one of the workers.
+# Tests that start Spark, other processes or a broker, and so want the machine for themselves.
 _HEAVY = (
     "bench",
     "cli",
@@ -39,13 +39,10 @@ _HEAVY = (
 _HEAVY_FIXTURES = {"spark", "broker"}
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
-    for item in items:
-        place = item.path.relative_to(here).as_posix()
-        if place.startswith(_HEAVY) or _HEAVY_FIXTURES & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    place = item.path.relative_to(Path(__file__).parent).as_posix()
+    if place.startswith(_HEAVY) or _HEAVY_FIXTURES & set(getattr(item, "fixturenames", ())):
+        item.add_marker(pytest.mark.heavy)
 
 
 @pytest.fixture
