@@ -36,7 +36,7 @@ def test_every_plan_is_compared_with_the_optimum_of_the_same_trees() -> None:
         assert {b for p, b, _ in rows if p == places} >= {"none", "1.2 × direct", "3 × direct"}
         tight = [r for (p, b, _), r in rows.items() if p == places and b == "1.2 × direct"]
         assert all(r["stretch"] <= 1.2 + 1e-6 for r in tight)
-    assert len(report.goals) == 6
+    assert len(report.goals) == 5
     assert all("nan" not in b.here for b in report.beside)
     assert {b.figure for b in report.beside} >= {"6", "7"}
 

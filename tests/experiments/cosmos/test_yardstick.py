@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from tests.placement.cosmos.systems import proxies, system
 
-from thalweg.experiments.cosmos.yardstick import is_available, partitioned, strongest
+from thalweg.experiments.cosmos.yardstick import partitioned, strongest
 from thalweg.placement.cosmos.cost import weighted_edge_cut
 from thalweg.placement.cosmos.system import Settings
 
@@ -26,7 +25,6 @@ def test_every_query_keeps_its_heaviest_edges() -> None:
     assert abs(edges - edges.T).max() == 0
 
 
-@pytest.mark.skipif(not is_available(), reason="pymetis is a development dependency")
 def test_its_mapping_is_balanced_and_better_than_naive() -> None:
     made = system(2, providers=8, queries=400, substreams=100)
     mapping = partitioned(made, Settings())

@@ -171,7 +171,6 @@ def _goals(table: Table, bounds: list[str], timed: Times) -> list[Goal]:
         Goal("in-network over optimum, worst", worst(IN_NETWORK, OPTIMAL), 1.05, "x", False),
         Goal("edge+ over edge, worst", worst(EDGE_PLUS, EDGE), 1.0, "x", False),
         Goal("in-network over edge, worst", worst(IN_NETWORK, EDGE), 1.0, "x", False),
-        Goal("plans over their bound, or refused by verify", 0, 0, "", False),
         Goal(f"slowest strategy without a bound, {on}", slowest, 1.0, "s", False),
         Goal(f"slowest bounded optimum, {on}", timed.bounded, 60.0, "s", False),
     ]

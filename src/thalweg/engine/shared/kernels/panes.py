@@ -18,7 +18,7 @@ from thalweg.engine.shared.frames import FOREVER, TS, E, H, T, W, dtype, hash_of
 from thalweg.engine.shared.kernels import accumulators
 from thalweg.engine.shared.kernels.accumulators import ROWS, extreme_name, value_name
 from thalweg.engine.shared.kernels.source import intervals
-from thalweg.engine.shared.task import BEGINNING, Flow, Task
+from thalweg.engine.shared.task import BEGINNING, Flow, Plan, Task
 
 SIDES = ("min", "max")
 
@@ -125,7 +125,7 @@ def partials(tuples: pl.DataFrame, op: ph.Partials) -> pl.DataFrame:
 def _store(task: Task, flow: Flow, op: ph.Partials, fresh: pl.DataFrame) -> None:
     low, _ = task.range_of(flow)
     # A pane is known by one of its instants, and may have tuples up to a width later.
-    until = fresh.with_columns((pl.col(TS) + (_reach(flow, op) + op.width)).alias(E))
+    until = fresh.with_columns((pl.col(TS) + (_reach(task, flow, op) + op.width)).alias(E))
 
     def merge(frame: pl.DataFrame) -> pl.DataFrame:
         sums = [pl.col(c).fill_null(0) for c in frame.columns if accumulators.is_sum(c)]
@@ -135,12 +135,20 @@ def _store(task: Task, flow: Flow, op: ph.Partials, fresh: pl.DataFrame) -> None
     tables.append(task, table, until, merge, by=TS, low=TS, high=E, widens=True)
 
 
-def _reach(flow: Flow, op: ph.Partials) -> int:
+def _reach(task: Task, flow: Flow, op: ph.Partials) -> int:
     """How long a window of this flow may still take a pane in or give it back."""
-    windows = [
-        o.window
-        for _, output in flow.outputs
-        for o in ph.walk(output)
-        if isinstance(o, ph.Panes) and o.input == op
-    ]
-    return max((w.length or 0) + w.slide for w in windows)
+    memo = task.plan.memo
+    if "reach" not in memo:  # once for a plan: there may be many windows
+        memo["reach"] = _reaches(task.plan)
+    reach: int = memo["reach"][flow.name, task.plan.name_of(op)]
+    return reach
+
+
+def _reaches(plan: Plan) -> dict[tuple[str, str], int]:
+    found: dict[tuple[str, str], int] = {}
+    for flow in plan.flows:
+        for o in (o for _, output in flow.outputs for o in ph.walk(output)):
+            if isinstance(o, ph.Panes):
+                key = flow.name, plan.name_of(o.input)
+                found[key] = max(found.get(key, 0), (o.window.length or 0) + o.window.slide)
+    return found
