@@ -75,15 +75,15 @@ def place(
     if len(candidates) <= sources:
         raise ValueError(f"{sources} sources and a proxy don't fit on {len(candidates)} nodes")
     rng = np.random.default_rng([seed, sources])
-    distances = latency_us[np.ix_(candidates, candidates)] / float(latency_us.max())
+    aim = _Aim(latency_us, candidates, wanted, float(latency_us.max()), tolerance)
     closest: tuple[float, float, float] = (np.inf, 0, 0)
     for _ in range(restarts):
         chosen = rng.permutation(len(candidates))[: sources + 1]
-        error, apd, asd = _improve(distances, chosen, wanted, rng, tolerance)
-        if error <= tolerance:
+        miss, apd, asd = aim.improve(chosen, rng)
+        if miss <= tolerance:
             proxy, *others = (int(candidates[c]) for c in chosen)
             return Places(proxy, tuple(others), apd, asd)
-        closest = min(closest, (error, apd, asd))
+        closest = min(closest, (miss, apd, asd))
     raise NoSuchPlaces(
         f"{wanted.name}: no {sources} sources and proxy with APD {wanted.apd} and ASD {wanted.asd} "
         f"of the diameter (± {tolerance:.0%}); the closest had {closest[1]:.3f} and "
@@ -91,33 +91,59 @@ def place(
     )
 
 
-def _improve(
-    distances: np.ndarray, chosen: np.ndarray, wanted: Configuration, rng: Generator, enough: float
-) -> tuple[float, float, float]:
-    """Exchange one place at a time, in place; the best of a handful of candidates each time."""
-    n, failed = len(chosen), 0
-    error, apd, asd = _error(distances, chosen, wanted)
-    while error > enough and failed < 4 * n:
-        spot = int(rng.integers(n))
-        best = (error, apd, asd, chosen[spot])
-        before = chosen[spot]
-        for other in rng.integers(len(distances), size=16):
-            if other not in chosen:
-                chosen[spot] = other
-                best = min(best, (*_error(distances, chosen, wanted), other))
-                chosen[spot] = before
-        failed = 0 if best[0] < error else failed + 1
-        error, apd, asd, chosen[spot] = best
-    return error, apd, asd
+@dataclass(frozen=True, slots=True, eq=False)
+class _Aim:
+    """What is wanted of places, and how far places are from it. The proxy comes first."""
+
+    latency_us: Ints  # there as back
+    candidates: Ints
+    wanted: Configuration
+    diameter_us: float
+    enough: float
+
+    def improve(self, chosen: np.ndarray, rng: Generator) -> tuple[float, float, float]:
+        """Exchange one place at a time, in place; the best of a handful of candidates each time.
+
+        The miss, the APD and the ASD that are reached. Sums of distances follow the exchanges, so
+        that one costs a row of distances and not a matrix.
+        """
+        n, failed = len(chosen), 0
+        inside = self._between(chosen, chosen)
+        to_proxy, apart = int(inside[0, 1:].sum()), int(inside[1:, 1:].sum())
+        miss, apd, asd = self._miss(np.array([to_proxy]), np.array([apart]), n - 1)
+        while miss[0] > self.enough and failed < 4 * n:
+            spot = int(rng.integers(n))
+            others = rng.integers(len(self.candidates), size=_TRIED)
+            others = others[~np.isin(others, chosen)]
+            here, there = self._between(chosen[[spot]], chosen)[0], self._between(others, chosen)
+            if spot == 0:
+                new_to, new_apart = there[:, 1:].sum(axis=1), np.full(len(others), apart)
+            else:
+                new_to = to_proxy - here[0] + there[:, 0]
+                gained = there[:, 1:].sum(axis=1) - there[:, spot] - here[1:].sum()
+                new_apart = apart + 2 * gained
+            found = self._miss(new_to, new_apart, n - 1)
+            best = int(np.argmin(found[0])) if len(others) else 0
+            if not len(others) or found[0][best] >= miss[0]:
+                failed += 1
+                continue
+            failed, chosen[spot] = 0, others[best]
+            to_proxy, apart = int(new_to[best]), int(new_apart[best])
+            miss, apd, asd = (f[[best]] for f in found)
+        return float(miss[0]), float(apd[0]), float(asd[0])
+
+    def _between(self, some: np.ndarray, others: np.ndarray) -> np.ndarray:
+        rows, columns = self.candidates[some], self.candidates[others]
+        return self.latency_us[rows[:, None], columns].astype(np.int64)
+
+    def _miss(
+        self, to_proxy: np.ndarray, apart: np.ndarray, sources: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The larger relative miss of the two means, and both means."""
+        apd = to_proxy / (sources * self.diameter_us)
+        asd = apart / (sources * (sources - 1) * self.diameter_us)
+        off = np.abs(apd / self.wanted.apd - 1), np.abs(asd / self.wanted.asd - 1)
+        return np.maximum(*off), apd, asd
 
 
-def _error(
-    distances: np.ndarray, chosen: np.ndarray, wanted: Configuration
-) -> tuple[float, float, float]:
-    """The larger relative miss of the two means, and both means; the proxy comes first."""
-    near = distances[np.ix_(chosen, chosen)]
-    m = len(chosen) - 1
-    apd = float(near[0, 1:].mean())
-    asd = float(near[1:, 1:].sum()) / (m * (m - 1))
-    miss = max(abs(apd / wanted.apd - 1), abs(asd / wanted.asd - 1))
-    return miss, apd, asd
+_TRIED = 16  # candidates for each exchange
