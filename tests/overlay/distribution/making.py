@@ -69,3 +69,16 @@ class Node:
 
 def sent(effects, kind):
     return [(e.to, e.message) for e in effects if isinstance(e, Send) and type(e.message) is kind]
+
+
+def seek(level=say.NOT_YET, *, weight=1.0, epoch_=None, must_fit=False, fair=-1.0):
+    return say.Seek("x", 4, query("q"), weight, epoch_, must_fit, level, fair, 9)
+
+
+def root_of_two():
+    """r leads itself and s at level 0, and itself and b (with c below it) at level 1."""
+    root = Node("r", members=("s",))
+    root.tree._lead(0, ["b"], None)
+    root.told(0, "s", Provider("s", 1.0))
+    root.told(0, "b", Provider("b", 1.0), Provider("c", 1.0))
+    return root

@@ -104,7 +104,7 @@ def test_who_is_not_root_passes_a_question_up():
 def test_a_report_of_somebody_elses_child_is_not_taken():
     node = Node("r", members=("a",))
     assert node.told(0, "stranger", running("q", "stranger")) == []
-    assert not node.it.knows("q")
+    assert not node.it.state.knows("q")
 
 
 def test_an_owner_that_is_silent_is_replaced_in_a_higher_epoch():
@@ -126,7 +126,7 @@ def test_an_owner_that_speaks_up_again_keeps_its_query():
     node.hear(2, "a", say.Took(name, given.epoch))
     node.beat(9 * SECOND)
     node.hear(10 * SECOND, "a", say.Renew(0, ((name, given.epoch),)))
-    assert not node.it.granter.jobs
+    assert not node.it.state.granter.jobs
 
 
 def test_a_move_hands_over_and_only_an_answer_lets_go():
@@ -134,7 +134,7 @@ def test_a_move_hands_over_and_only_an_answer_lets_go():
     owner.hear(0, "x", grant(1))
     [(to, given)] = sent(owner.hear(1, "r", say.Move("q", epoch(1), "b")), say.Grant)
     assert (to, given.epoch.number) == ("b", 2)
-    assert "q" in owner.it.holdings.owned
+    assert "q" in owner.it.state.holdings.owned
     effects = owner.hear(2, "b", say.Took("q", given.epoch))
     assert delivered(effects) == [say.Stopped("q")]
     assert Persist("owned q", None) in effects
@@ -145,10 +145,10 @@ def test_nothing_is_delivered_while_it_is_handed_over():
     owner.hear(0, "x", grant(1))
     lease = say.Leased(0, (("q", epoch(1)),), ())
     owner.hear(1, "x", lease)
-    assert owner.it.holdings.delivers(2) == ["q"]
+    assert owner.it.state.holdings.delivers(2) == ["q"]
     owner.hear(3, "r", say.Move("q", epoch(1), "b"))
     owner.hear(4, "x", lease)  # a late copy
-    assert owner.it.holdings.delivers(5) == []
+    assert owner.it.state.holdings.delivers(5) == []
 
 
 def test_an_order_about_another_epoch_is_old():
@@ -164,8 +164,8 @@ def test_a_refusal_moves_nothing_and_drops_nothing():
     [(_, given)] = sent(owner.hear(1, "r", say.Move("q", epoch(1), "b")), say.Grant)
     owner.hear(2, "b", say.Refused("q", given.epoch, epoch(9)))
     owner.it.step(3, TimerFired(("job", "q")))
-    assert "q" in owner.it.holdings.owned
-    assert not owner.it.granter.jobs
+    assert "q" in owner.it.state.holdings.owned
+    assert not owner.it.state.granter.jobs
 
 
 def test_a_provider_that_wants_to_leave_tells_when_it_is_rid_of_everything():
@@ -230,7 +230,7 @@ def test_a_proxy_takes_back_what_it_forgot_but_not_what_was_withdrawn():
     node = Node("x")
     [(_, answer)] = sent(node.hear(0, "r", say.Entrust(query("q"), epoch(3))), say.Entrusted)
     assert answer.name == "q"
-    assert node.it.guards.kept["q"].epoch == epoch(3)
+    assert node.it.state.guards.kept["q"].epoch == epoch(3)
     node.ask(1, say.Withdraw("q"))
     answers = node.hear(2, "r", say.Entrust(query("q"), epoch(3)))
     assert sent(answers, say.Superseded) == [("r", say.Superseded("q", None))]
@@ -241,8 +241,8 @@ def test_queries_and_guards_come_back_after_a_restart():
     effects = node.ask(0, submit()) + node.hear(1, "y", grant(1, "other", "y"))
     disk = {e.key: e.value for e in effects if isinstance(e, Persist)}
     again = Node("x", persisted=disk)
-    assert list(again.it.holdings.owned) == ["other"]
-    assert [g.query.text for g in again.it.guards.kept.values()] == ["SELECT *"]
+    assert list(again.it.state.holdings.owned) == ["other"]
+    assert [g.query.text for g in again.it.state.guards.kept.values()] == ["SELECT *"]
     assert [v.query.name for v in delivered(again.first)] == ["other"]
 
 

@@ -6,8 +6,10 @@ from tests.sim.scenarios.swarm import is_caught
 from thalweg.overlay.distribution.entries import Epoch
 from thalweg.overlay.distribution.granting import Granter
 from thalweg.overlay.distribution.guarding import Guards
+from thalweg.overlay.distribution.owning import Owner
 from thalweg.overlay.distribution.protocol import QueryDistribution
 from thalweg.overlay.distribution.reporting import Reporter
+from thalweg.overlay.distribution.rescuing import Orphanage
 from thalweg.overlay.protocol import Send
 from thalweg.sim.run import run
 from thalweg.sim.scenarios.distribution import DistributionScenario, always_fits, at
@@ -48,17 +50,17 @@ class LetsTwoRunOneQuery(Reporter):
         return []
 
 
-class LooksAfterNoOrphans(QueryDistribution):
-    def _look_after_orphans(self, now_us):
+class LooksAfterNoOrphans(Orphanage):
+    def look_after(self, now_us):
         return []
 
 
-class LetsGoBeforeItIsTaken(QueryDistribution):
-    def _move(self, order):
-        effects = super()._move(order)
+class LetsGoBeforeItIsTaken(Owner):
+    def move(self, order):
+        effects = super().move(order)
         if any(isinstance(e, Send) for e in effects):
-            del self.holdings.owned[order.name]
-            self.reporter.set_own(0, f"q {order.name}", None)
+            del self._state.holdings.owned[order.name]
+            self._state.reporter.set_own(0, f"q {order.name}", None)
         return effects
 
 
@@ -68,7 +70,9 @@ class BeginsNoRounds(QueryDistribution):
         return super()._beat(now_us)
 
 
-PARTS = {Granter: "granter", Guards: "guards", Reporter: "reporter"}
+def parts_of(node):
+    state = node.state
+    return (node, node.owner, node.orphanage, state.granter, state.guards, state.reporter)
 
 
 @pytest.mark.parametrize(
@@ -91,11 +95,8 @@ def test_a_dropped_rule_is_caught(broken):
 
         def distribution(self, membership, tree, address):
             node = super().distribution(membership, tree, address)
-            if issubclass(broken, QueryDistribution):
-                return broken(membership, tree, node.settings)
-            for kind, name in PARTS.items():
-                if issubclass(broken, kind):
-                    getattr(node, name).__class__ = broken
+            part = next(p for p in parts_of(node) if type(p) is broken.__base__)
+            part.__class__ = broken
             return node
 
     assert is_caught(Mutant, ENOUGH_SEEDS)

@@ -17,6 +17,7 @@ from thalweg.overlay.distribution.messages import (
     Withdrawn,
 )
 from thalweg.overlay.distribution.protocol import QueryDistribution, Settings
+from thalweg.overlay.distribution.state import State
 from thalweg.overlay.generator import Generator, stable_hash
 from thalweg.overlay.membership import Membership
 from thalweg.overlay.protocol import Address
@@ -236,18 +237,18 @@ def is_safe_with(host: Host, name: str, highest: Epoch | None) -> bool:
     )
 
 
-def at(host: Host) -> QueryDistribution:
+def at(host: Host) -> State:
     assert host.stack is not None
     found = host.stack["distribution"]
     assert isinstance(found, QueryDistribution)
-    return found
+    return found.state
 
 
-def load_of(node: QueryDistribution) -> float:
+def load_of(node: State) -> float:
     return sum(owned.weight for owned in node.holdings.owned.values())
 
 
-def overloaded(nodes: list[QueryDistribution]) -> str | None:
+def overloaded(nodes: list[State]) -> str | None:
     """The bound where it can surely be kept; else within the weight of one query.
 
     Whether loads of any weights fit is a matter of packing. They always do where the slack of the
@@ -267,11 +268,11 @@ def overloaded(nodes: list[QueryDistribution]) -> str | None:
     return None
 
 
-def heaviest_of(nodes: list[QueryDistribution]) -> float:
+def heaviest_of(nodes: list[State]) -> float:
     return max((o.weight for n in nodes for o in n.holdings.owned.values()), default=0.0)
 
 
-def always_fits(nodes: list[QueryDistribution]) -> bool:
+def always_fits(nodes: list[State]) -> bool:
     fair = sum(map(load_of, nodes)) / sum(n.capability for n in nodes)
     smallest = min(n.capability for n in nodes if n.capability > 0)
     return SLACK * fair * smallest >= heaviest_of(nodes)

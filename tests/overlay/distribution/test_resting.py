@@ -1,0 +1,32 @@
+"""Queries that were moved rest, longer each time."""
+
+from thalweg.overlay.distribution.resting import Rests
+
+CALM = 3_000_000
+
+
+def test_a_move_rests_until_reports_show_it():
+    rests = Rests(CALM)
+    rests.move(10, "q")
+    assert "q" in rests.moving(10 + CALM)
+    assert "q" not in rests.moving(10 + 2 * CALM)
+
+
+def test_each_move_for_less_traffic_makes_the_rest_longer():
+    rests = Rests(CALM)
+    lengths, now = [], 0
+    for _ in range(7):
+        rests.tire(now, "q")
+        lengths.append(rests.all(now)["q"] - now)
+        now += lengths[-1]
+        assert "q" not in rests.all(now)
+    assert lengths == [CALM << shift for shift in (2, 4, 6, 8, 10, 10, 10)]
+
+
+def test_a_long_rest_is_forgotten_with_its_moves():
+    rests = Rests(CALM)
+    rests.tire(0, "q")
+    long_after = 400_000_000
+    assert rests.all(long_after) == {}
+    rests.tire(long_after, "q")
+    assert rests.all(long_after)["q"] == long_after + 4 * CALM
