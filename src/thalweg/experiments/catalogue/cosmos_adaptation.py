@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from thalweg.experiments.cosmos.case import case
-from thalweg.experiments.cosmos.setting import setting
+from thalweg.experiments.cosmos.case import Scale
+from thalweg.experiments.cosmos.lines import by_method, column
 from thalweg.experiments.report import Beside, Goal, Progress, Report
-from thalweg.experiments.sqpr.figures import curves
+from thalweg.experiments.sqpr.figures import Draw
 from thalweg.placement.arrays import ints
 from thalweg.placement.cosmos.distribution import distribute
 from thalweg.placement.cosmos.redistribution import Adaptation, redistribute
-from thalweg.placement.cosmos.system import Settings
-from thalweg.placement.cosmos.workload import Workload
 
 STILL, ADAPTIVE, ACCURATE = "NA-inaccurate", "A-inaccurate", "A-accurate"
+METHODS = (STILL, ADAPTIVE, ACCURATE)
 INTERVAL_S = 200
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Parameters(Scale):
     queries: int = 30_000
     rounds: int = 6
-    nodes: int = 4_096
-    sources: int = 100
-    providers: int = 256
     k: int = 4
-    most_vertices: int = 300
-    seed: int = 1
 
     @classmethod
     def quick(cls) -> Parameters:
@@ -39,17 +32,8 @@ class Parameters:
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
-    made = setting(
-        parameters.seed,
-        providers=parameters.providers,
-        sources=parameters.sources,
-        nodes=parameters.nodes,
-    )
-    settings = Settings(most_vertices=parameters.most_vertices, seed=parameters.seed)
-    workload = Workload(
-        queries=parameters.queries, providers=parameters.providers, sources=parameters.sources
-    )
-    now = case(made, workload, settings, parameters.k, parameters.seed)
+    now = parameters.case(parameters.setting(), parameters.queries, parameters.k)
+    settings = now.settings
     rng = np.random.default_rng([parameters.seed, 9])
     random = ints(rng.integers(parameters.providers, size=parameters.queries))
     mappings = {
@@ -84,13 +68,9 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     )
 
 
-def _column(rows: list[dict[str, Any]], name: str, column: str) -> list[float]:
-    return [row[column] for row in rows if row["method"] == name]
-
-
 def _goals(rows: list[dict[str, Any]]) -> list[Goal]:
-    start = _column(rows, ADAPTIVE, "WEC 10⁹")[0]
-    end, best = _column(rows, ADAPTIVE, "WEC 10⁹")[-1], _column(rows, ACCURATE, "WEC 10⁹")[-1]
+    start = column(rows, ADAPTIVE, "WEC 10⁹")[0]
+    end, best = column(rows, ADAPTIVE, "WEC 10⁹")[-1], column(rows, ACCURATE, "WEC 10⁹")[-1]
     return [
         Goal(
             "closed of the distance between a random start and accurate statistics",
@@ -102,8 +82,8 @@ def _goals(rows: list[dict[str, Any]]) -> list[Goal]:
 
 
 def _beside(rows: list[dict[str, Any]]) -> list[Beside]:
-    cut = {n: _column(rows, n, "WEC 10⁹") for n in (STILL, ADAPTIVE, ACCURATE)}
-    busiest = _column(rows, ADAPTIVE, "busiest")
+    cut = {n: column(rows, n, "WEC 10⁹") for n in METHODS}
+    busiest = column(rows, ADAPTIVE, "busiest")
     return [
         Beside(
             "3.9(a)",
@@ -124,10 +104,9 @@ def _beside(rows: list[dict[str, Any]]) -> list[Beside]:
     ]
 
 
-def _curve(rows: list[dict[str, Any]], column: str, label: str) -> Callable[[Any], None]:
-    x = sorted({row["s"] for row in rows})
-    lines = {n: [_column(rows, n, column)] for n in (STILL, ADAPTIVE, ACCURATE)}
-    return curves(x, lines, across="seconds", up=label, title="")
+def _curve(rows: list[dict[str, Any]], name: str, up: str) -> Draw:
+    seconds = sorted({row["s"] for row in rows})
+    return by_method(rows, METHODS, seconds, name, across="seconds", up=up)
 
 
 NOTES = ("Without statistics, queries are at random providers. A round takes place every 200 s.",)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from thalweg.experiments.cosmos.case import Case, case
-from thalweg.experiments.cosmos.setting import setting
+from thalweg.experiments.cosmos.case import Case, Scale
+from thalweg.experiments.cosmos.lines import by_method, column
 from thalweg.experiments.report import Beside, Goal, Progress, Report
-from thalweg.experiments.sqpr.figures import curves
+from thalweg.experiments.sqpr.figures import Draw
 from thalweg.placement.arrays import Ints, ints
 from thalweg.placement.cosmos.distribution import distribute
 from thalweg.placement.cosmos.redistribution import Adaptation, redistribute
 from thalweg.placement.cosmos.routing import Router
 from thalweg.placement.cosmos.system import Settings
-from thalweg.placement.cosmos.workload import Drawn, Workload
+from thalweg.placement.cosmos.workload import Drawn
 
 RANDOM, ONLINE, BOUNDED, ADAPTIVE = "random", "online", "online, bounded", "online, adaptive"
 METHODS = (RANDOM, ONLINE, BOUNDED, ADAPTIVE)
@@ -25,16 +24,11 @@ INTERVAL_S = 200
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Parameters(Scale):
     queries: int = 30_000
     arriving: int = 1_500  # at the start of each interval
     intervals: int = 10
-    nodes: int = 4_096
-    sources: int = 100
-    providers: int = 256
     k: int = 4
-    most_vertices: int = 300
-    seed: int = 1
 
     @classmethod
     def quick(cls) -> Parameters:
@@ -42,18 +36,9 @@ class Parameters:
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
-    made = setting(
-        parameters.seed,
-        providers=parameters.providers,
-        sources=parameters.sources,
-        nodes=parameters.nodes,
-    )
-    settings = Settings(most_vertices=parameters.most_vertices, seed=parameters.seed)
-    workload = Workload(
-        queries=parameters.queries, providers=parameters.providers, sources=parameters.sources
-    )
     progress("the initial distribution", 0.0)
-    now = case(made, workload, settings, parameters.k, parameters.seed)
+    now = parameters.case(parameters.setting(), parameters.queries, parameters.k)
+    settings = now.settings
     first = distribute(now.system, now.drawn.proxy, settings)
     mappings = dict.fromkeys(METHODS, first)
     rows = [{"s": 0, "method": name, **now.judge(first).row, "moved": 0.0} for name in METHODS]
@@ -105,12 +90,8 @@ def _routed(
     return redistribute(later.system, found, adaptation)
 
 
-def _column(rows: list[dict[str, Any]], name: str, column: str) -> list[float]:
-    return [row[column] for row in rows if row["method"] == name]
-
-
 def _goals(rows: list[dict[str, Any]]) -> list[Goal]:
-    cut = {name: _column(rows, name, "WEC 10⁹")[-1] for name in METHODS}
+    cut = {name: column(rows, name, "WEC 10⁹")[-1] for name in METHODS}
     return [
         Goal(
             "WEC of online, adaptive against random",
@@ -121,7 +102,7 @@ def _goals(rows: list[dict[str, Any]]) -> list[Goal]:
         ),
         Goal(
             "busiest of online, adaptive at the end, of its share",
-            _column(rows, ADAPTIVE, "busiest")[-1],
+            column(rows, ADAPTIVE, "busiest")[-1],
             1.1 + 1e-6,
             "",
             False,
@@ -130,11 +111,11 @@ def _goals(rows: list[dict[str, Any]]) -> list[Goal]:
 
 
 def _beside(rows: list[dict[str, Any]]) -> list[Beside]:
-    cut = {name: _column(rows, name, "WEC 10⁹") for name in METHODS}
+    cut = {name: column(rows, name, "WEC 10⁹") for name in METHODS}
     told = ", ".join(f"{name} {cut[name][-1] / cut[RANDOM][-1]:.3f}" for name in METHODS[1:])
     uneven = ", ".join(
-        f"{name} {_column(rows, name, 'load spread')[-1]:.3f}"
-        f" (busiest {_column(rows, name, 'busiest')[-1]:.2f})"
+        f"{name} {column(rows, name, 'load spread')[-1]:.3f}"
+        f" (busiest {column(rows, name, 'busiest')[-1]:.2f})"
         for name in METHODS
     )
     return [
@@ -155,10 +136,9 @@ def _beside(rows: list[dict[str, Any]]) -> list[Beside]:
     ]
 
 
-def _curve(rows: list[dict[str, Any]], column: str, label: str) -> Callable[[Any], None]:
-    x = sorted({row["s"] for row in rows})
-    lines = {name: [_column(rows, name, column)] for name in METHODS}
-    return curves(x, lines, across="seconds", up=label, title="")
+def _curve(rows: list[dict[str, Any]], name: str, up: str) -> Draw:
+    seconds = sorted({row["s"] for row in rows})
+    return by_method(rows, METHODS, seconds, name, across="seconds", up=up)
 
 
 NOTES = (

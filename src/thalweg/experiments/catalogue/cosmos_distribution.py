@@ -8,37 +8,32 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from thalweg.experiments.cosmos.case import Case, case
+from thalweg.experiments.cosmos.case import Case, Scale
 from thalweg.experiments.cosmos.judging import Verdict, by_groups, closed
-from thalweg.experiments.cosmos.setting import Setting, setting
+from thalweg.experiments.cosmos.lines import by_method
+from thalweg.experiments.cosmos.setting import Setting
 from thalweg.experiments.cosmos.timing import Stopwatch
 from thalweg.experiments.cosmos.yardstick import is_available, partitioned
 from thalweg.experiments.report import Beside, Goal, Progress, Report
-from thalweg.experiments.sqpr.figures import curves
+from thalweg.experiments.sqpr.figures import Draw
 from thalweg.placement.arrays import Ints
 from thalweg.placement.cosmos.centralised import centralised, greedy
 from thalweg.placement.cosmos.distribution import distribute
 from thalweg.placement.cosmos.sweeping import sweep
 from thalweg.placement.cosmos.system import Settings
 from thalweg.placement.cosmos.view import global_view
-from thalweg.placement.cosmos.workload import Workload
 
 NAIVE, GREEDY, CENTRALISED, HIERARCHICAL = "naive", "greedy", "centralised", "hierarchical"
 STRICT, PARTITIONER, INFORMED = "hierarchical, no exchange", "partitioner", "groups known"
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Parameters(Scale):
     queries: tuple[int, ...] = (5_000, 20_000, 40_000, 60_000)
     partitioner_at: tuple[int, ...] = (5_000, 60_000)  # it takes minutes for many queries
-    nodes: int = 4_096
-    sources: int = 100
-    providers: int = 256
     substreams: int = 20_000
     k: int = 4
-    most_vertices: int = 300
     result_share: float = 0.01  # of a query's input
-    seed: int = 1
 
     @classmethod
     def quick(cls) -> Parameters:
@@ -46,12 +41,7 @@ class Parameters:
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
-    made = setting(
-        parameters.seed,
-        providers=parameters.providers,
-        sources=parameters.sources,
-        nodes=parameters.nodes,
-    )
+    made = parameters.setting()
     rows: list[dict[str, Any]] = []
     memory_gb = 0.0
     sizes = sorted(parameters.queries, reverse=True)  # the largest first: its peak of memory counts
@@ -82,15 +72,8 @@ def run(parameters: Parameters, progress: Progress) -> Report:
 
 
 def _case(parameters: Parameters, made: Setting, queries: int) -> Case:
-    workload = Workload(
-        queries=queries,
-        substreams=parameters.substreams,
-        providers=parameters.providers,
-        sources=parameters.sources,
-        result_share=parameters.result_share,
-    )
-    settings = Settings(most_vertices=parameters.most_vertices, seed=parameters.seed)
-    return case(made, workload, settings, parameters.k, parameters.seed)
+    about = {"substreams": parameters.substreams, "result_share": parameters.result_share}
+    return parameters.case(made, queries, parameters.k, **about)
 
 
 def _methods(of: Case, partitioner: bool) -> dict[str, Callable[[Stopwatch], Ints]]:
@@ -204,13 +187,10 @@ def _beside(rows: list[dict[str, Any]], queries: int) -> list[Beside]:
     ]
 
 
-def _curve(
-    rows: list[dict[str, Any]], column: str, label: str, only: tuple[str, ...] = ()
-) -> Callable[[Any], None]:
+def _curve(rows: list[dict[str, Any]], column: str, label: str, only: tuple[str, ...] = ()) -> Draw:
     names = only or (NAIVE, GREEDY, CENTRALISED, HIERARCHICAL)
-    x = sorted({row["queries"] for row in rows})
-    lines = {name: [[row[column] for row in rows if row["method"] == name]] for name in names}
-    return curves(x, lines, across="queries", up=label, title="")
+    sizes = sorted({row["queries"] for row in rows})
+    return by_method(rows, names, sizes, column, across="queries", up=label)
 
 
 NOTES = (

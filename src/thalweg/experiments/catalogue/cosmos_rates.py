@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from thalweg.experiments.cosmos.case import Case, case
-from thalweg.experiments.cosmos.setting import setting
+from thalweg.experiments.cosmos.case import Case, Scale
+from thalweg.experiments.cosmos.lines import by_method
 from thalweg.experiments.report import Beside, Goal, Progress, Report
-from thalweg.experiments.sqpr.figures import curves
+from thalweg.experiments.sqpr.figures import Draw
 from thalweg.placement.arrays import Ints, floats
 from thalweg.placement.cosmos.centralised import centralised
 from thalweg.placement.cosmos.distribution import distribute
 from thalweg.placement.cosmos.redistribution import Adaptation, redistribute
 from thalweg.placement.cosmos.system import Settings
-from thalweg.placement.cosmos.workload import Workload
 
 STILL, ADAPTIVE, ANEW = "non-adaptive", "adaptive", "re-mapping"
+METHODS = (STILL, ADAPTIVE, ANEW)
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Parameters(Scale):
     queries: int = 60_000
     changes: str = "IIDID"  # an increase or a decrease each
     changed: int = 800  # substreams, at each change
     factor: float = 4.0
-    nodes: int = 4_096
-    sources: int = 100
-    providers: int = 256
     k: int = 4
-    most_vertices: int = 300
-    seed: int = 1
 
     def __post_init__(self) -> None:
         if set(self.changes) - set("ID") or not self.changes:
@@ -45,20 +39,11 @@ class Parameters:
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
-    made = setting(
-        parameters.seed,
-        providers=parameters.providers,
-        sources=parameters.sources,
-        nodes=parameters.nodes,
-    )
-    settings = Settings(most_vertices=parameters.most_vertices, seed=parameters.seed)
-    workload = Workload(
-        queries=parameters.queries, providers=parameters.providers, sources=parameters.sources
-    )
     progress("the initial distribution", 0.0)
-    now = case(made, workload, settings, parameters.k, parameters.seed)
+    now = parameters.case(parameters.setting(), parameters.queries, parameters.k)
+    settings = now.settings
     first = distribute(now.system, now.drawn.proxy, settings)
-    mappings = {STILL: first, ADAPTIVE: first, ANEW: first}
+    mappings = dict.fromkeys(METHODS, first)
     rows = [_row(now, "", name, first, first) for name in mappings]
     rng = np.random.default_rng([parameters.seed, 12])
     for number, change in enumerate(parameters.changes, start=1):
@@ -139,7 +124,7 @@ def _goals(rows: list[dict[str, Any]]) -> list[Goal]:
 
 def _beside(rows: list[dict[str, Any]]) -> list[Beside]:
     ours, anew = _after(rows, ADAPTIVE, "moved"), _after(rows, ANEW, "moved")
-    busiest = {n: max(_after(rows, n, "busiest")) for n in (STILL, ADAPTIVE, ANEW)}
+    busiest = {n: max(_after(rows, n, "busiest")) for n in METHODS}
     return [
         Beside(
             "3.12(a)",
@@ -168,13 +153,9 @@ def _beside(rows: list[dict[str, Any]]) -> list[Beside]:
     ]
 
 
-def _curve(rows: list[dict[str, Any]], column: str, label: str) -> Callable[[Any], None]:
-    changes = list(dict.fromkeys(row["change"] for row in rows))
-    lines = {
-        name: [[row[column] for row in rows if row["method"] == name]]
-        for name in (STILL, ADAPTIVE, ANEW)
-    }
-    return curves(range(len(changes)), lines, across="changes of rates", up=label, title="")
+def _curve(rows: list[dict[str, Any]], name: str, up: str) -> Draw:
+    changes = range(len({row["change"] for row in rows}))
+    return by_method(rows, METHODS, changes, name, across="changes of rates", up=up)
 
 
 NOTES = (

@@ -9,29 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.experiments.cosmos.case import Case, case
-from thalweg.experiments.cosmos.setting import setting
+from thalweg.experiments.cosmos.case import Case, Scale
 from thalweg.experiments.report import Beside, Goal, Progress, Report
 from thalweg.experiments.sqpr.figures import curves
 from thalweg.placement.arrays import Ints, ints
 from thalweg.placement.cosmos.distribution import distribute
 from thalweg.placement.cosmos.routing import Router
-from thalweg.placement.cosmos.system import Settings
-from thalweg.placement.cosmos.workload import Drawn, Workload
+from thalweg.placement.cosmos.workload import Drawn
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Parameters(Scale):
     queries: int = 30_000
     arriving: int = 30_000
     cluster_sizes: tuple[int, ...] = (2, 4, 8, 16)
     batch: int = 30_000
     repeats: int = 7  # the quickest counts: others are at work on the machine
-    nodes: int = 4_096
-    sources: int = 100
-    providers: int = 256
-    most_vertices: int = 300
-    seed: int = 1
 
     @classmethod
     def quick(cls) -> Parameters:
@@ -39,22 +32,11 @@ class Parameters:
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
-    made = setting(
-        parameters.seed,
-        providers=parameters.providers,
-        sources=parameters.sources,
-        nodes=parameters.nodes,
-    )
-    workload = Workload(
-        queries=parameters.queries, providers=parameters.providers, sources=parameters.sources
-    )
-    settings = Settings(most_vertices=parameters.most_vertices, seed=parameters.seed)
+    made = parameters.setting()
     rows = []
     for i, k in enumerate(parameters.cluster_sizes):
         progress(f"k = {k}", i / len(parameters.cluster_sizes))
-        rows.append(
-            {"k": k, **_measured(case(made, workload, settings, k, parameters.seed), parameters)}
-        )
+        rows.append({"k": k, **_measured(parameters.case(made, parameters.queries, k), parameters)})
     return Report(
         "cosmos-routing",
         "Routing of new queries by the size of clusters (COSMOS, figure 3.11)",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from thalweg.experiments.cosmos.judging import Verdict, judge
-from thalweg.experiments.cosmos.setting import Setting
+from thalweg.experiments.cosmos.setting import Setting, setting
 from thalweg.placement.arrays import Floats, Ints, floats
 from thalweg.placement.cosmos.hierarchy import cluster
 from thalweg.placement.cosmos.model import Substreams, Vertices, stacked
@@ -47,8 +48,25 @@ class Case:
         return replace(self, system=System(system.network, system.root, substreams, queries))
 
 
-def case(made: Setting, workload: Workload, settings: Settings, k: int, seed: int) -> Case:
-    drawn = draw(workload, seed)
-    root = cluster(made.network.latency_ms, k)
-    system = System(made.network, root, drawn.substreams, drawn.queries)
-    return Case(made, system, drawn, workload, settings)
+@dataclass(frozen=True)
+class Scale:
+    """The network of COSMOS 3.4 and its coordinators: parameters that all experiments have."""
+
+    nodes: int = 4_096
+    sources: int = 100
+    providers: int = 256
+    most_vertices: int = 300
+    seed: int = 1
+
+    def setting(self) -> Setting:
+        sizes = {"providers": self.providers, "sources": self.sources, "nodes": self.nodes}
+        return setting(self.seed, **sizes)
+
+    def case(self, made: Setting, queries: int, k: int, **more: Any) -> Case:
+        """So many queries on that network, under a tree of clusters of k to 3k − 1."""
+        workload = Workload(queries=queries, providers=self.providers, sources=self.sources, **more)
+        drawn = draw(workload, self.seed)
+        root = cluster(made.network.latency_ms, k)
+        system = System(made.network, root, drawn.substreams, drawn.queries)
+        settings = Settings(most_vertices=self.most_vertices, seed=self.seed)
+        return Case(made, system, drawn, workload, settings)
