@@ -20,13 +20,13 @@ from thalweg.experiments.sand.measuring import (
     IN_NETWORK,
     OPTIMAL,
     Table,
-    by_topology,
     check,
     in_network_tree,
     measure,
     usual,
     with_optimum,
 )
+from thalweg.experiments.sand.sampling import Sample, by_topology
 from thalweg.experiments.sand.scenes import Scene, bounded, make_scene
 from thalweg.experiments.sand.timing import Times, times
 from thalweg.experiments.sqpr.figures import Draw
@@ -39,15 +39,11 @@ UNBOUNDED = "none"
 
 
 @dataclass(frozen=True)
-class Parameters:
-    seeds: int = 10  # topologies
-    trees: int = 100  # on each, for each configuration
-    nodes: int = 1000
+class Parameters(Sample):
     depths: tuple[int, ...] = (3, 4, 5)  # of the trees, in equal parts
     tight: float = 1.2  # times the longest direct delay
     loose: float = 3.0
     bounds_ms: tuple[float, ...] = (120.0, 300.0)
-    k: int = 100  # hosts in between that In-Network tries
     fewer: tuple[int, ...] = (1, 10)  # the same with less
     shared: int = 4  # streams at each source's host, in a second run with the loose bound
     verified: int = 10  # trees of each topology that are deployed together and verified

@@ -5,16 +5,18 @@ In-Network; selectivities are drawn from 0 to the bound that is varied.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from thalweg.experiments.report import Beside, Progress, Report
 from thalweg.experiments.sand.figures import bars
-from thalweg.experiments.sand.measuring import Table, by_topology, in_network_tree, measure
-from thalweg.experiments.sand.scenes import bounded, make_scene
+from thalweg.experiments.sand.measuring import Table, in_network_tree, measure
+from thalweg.experiments.sand.sampling import Case, Sample, sampled
+from thalweg.experiments.sand.scenes import Scene, bounded
 from thalweg.experiments.sqpr.figures import Draw, curves
+from thalweg.placement.sand.tree import Tree
 from thalweg.placement.sand.workload import Shape
 from thalweg.sim.networks.scatter import CONFIGURATIONS
 
@@ -22,14 +24,10 @@ PLACES = ("cluster", "star")
 
 
 @dataclass(frozen=True)
-class Parameters:
-    seeds: int = 10  # topologies
-    trees: int = 100  # on each, for each selectivity and configuration
-    nodes: int = 1000
+class Parameters(Sample):
     depths: tuple[int, ...] = (3, 4, 5)  # of the trees, in equal parts
     selectivities: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)  # upper bounds
     bound: float = 3.0  # times the longest direct delay
-    k: int = 100
 
     @classmethod
     def quick(cls) -> Parameters:
@@ -38,24 +36,18 @@ class Parameters:
 
 def run(parameters: Parameters, progress: Progress) -> Report:
     place_tree = in_network_tree(parameters.k)
-    cases = [(places, most) for places in PLACES for most in parameters.selectivities]
+    cases = [
+        Case((places, f"{most:g}"), CONFIGURATIONS[places], shape)
+        for places in PLACES
+        for most in parameters.selectivities
+        for shape in (Shape(parameters.depths, selectivity=most),)
+    ]
 
-    def measure_seed(seed: int, table: Table) -> None:
-        scene = make_scene(seed, parameters.nodes)
-        for i, (places, most) in enumerate(cases):
-            trees = scene.trees(
-                CONFIGURATIONS[places], Shape(parameters.depths, selectivity=most), parameters.trees
-            )
-            for number, tree in enumerate(trees):
-                done = (i + number / parameters.trees) / len(cases)
-                progress(f"topology {seed}, {places}", (seed + done) / parameters.seeds)
-                one = bounded(tree, parameters.bound, scene.latency_ms)
-                table.add(
-                    (places, f"{most:g}"), seed, measure(one, scene.ways, place_tree, scene.sites)
-                )
+    def measure_tree(scene: Scene, case: tuple[str, ...], tree: Tree, table: Table) -> None:
+        one = bounded(tree, parameters.bound, scene.latency_ms)
+        table.add(case, scene.seed, measure(one, scene.ways, place_tree, scene.sites))
 
-    table, seeds = by_topology(parameters.seeds, measure_seed)
-    parameters = replace(parameters, seeds=seeds)
+    table, parameters = sampled(parameters, cases, measure_tree, progress)
     return Report(
         "sand-selectivity",
         "Bandwidth, stretch and operators' places by selectivity (SAND, figures 11 and 12)",

@@ -6,7 +6,7 @@ to the same.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,13 @@ from thalweg.experiments.sand.measuring import (
     EDGE_PLUS,
     IN_NETWORK,
     Table,
-    by_topology,
     measure,
     usual,
 )
-from thalweg.experiments.sand.scenes import bounded, make_scene
+from thalweg.experiments.sand.sampling import Case, Sample, sampled
+from thalweg.experiments.sand.scenes import Scene, bounded
 from thalweg.experiments.sqpr.figures import curves
+from thalweg.placement.sand.tree import Tree
 from thalweg.placement.sand.workload import Shape
 from thalweg.sim.networks.scatter import CLUSTER, Configuration
 
@@ -30,15 +31,11 @@ NAMES = (EDGE, EDGE_PLUS, IN_NETWORK)
 
 
 @dataclass(frozen=True)
-class Parameters:
-    seeds: int = 10  # topologies
-    trees: int = 100  # on each, for each distance
-    nodes: int = 1000
+class Parameters(Sample):
     depths: tuple[int, ...] = (3, 4, 5)  # of the trees, in equal parts
     asd: tuple[float, ...] = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)  # of the diameter
     tight: float = 1.2  # times the longest direct delay
     loose: float = 3.0
-    k: int = 100
 
     @classmethod
     def quick(cls) -> Parameters:
@@ -46,24 +43,22 @@ class Parameters:
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
+    cases = [
+        Case(
+            (f"{asd:g}",), Configuration(f"ASD {asd:g}", CLUSTER.apd, asd), Shape(parameters.depths)
+        )
+        for asd in parameters.asd
+    ]
 
-    def measure_seed(seed: int, table: Table) -> None:
-        scene = make_scene(seed, parameters.nodes)
-        for i, asd in enumerate(parameters.asd):
-            places = Configuration(f"ASD {asd:g}", CLUSTER.apd, asd)
-            for number, tree in enumerate(
-                scene.trees(places, Shape(parameters.depths), parameters.trees)
-            ):
-                done = (i + number / parameters.trees) / len(parameters.asd)
-                progress(f"topology {seed}, {places.name}", (seed + done) / parameters.seeds)
-                for multiple in (parameters.tight, parameters.loose):
-                    one = bounded(tree, multiple, scene.latency_ms)
-                    for name, place_tree in usual(parameters.k).items():
-                        case = (f"{asd:g}", f"{multiple:g}", name)
-                        table.add(case, seed, measure(one, scene.ways, place_tree))
+    def measure_tree(scene: Scene, case: tuple[str, ...], tree: Tree, table: Table) -> None:
+        for multiple in (parameters.tight, parameters.loose):
+            one = bounded(tree, multiple, scene.latency_ms)
+            for name, place_tree in usual(parameters.k).items():
+                measured = measure(one, scene.ways, place_tree)
+                table.add((*case, f"{multiple:g}", name), scene.seed, measured)
 
-    table, seeds = by_topology(parameters.seeds, measure_seed)
-    return _report(replace(parameters, seeds=seeds), table)
+    table, parameters = sampled(parameters, cases, measure_tree, progress)
+    return _report(parameters, table)
 
 
 def _report(parameters: Parameters, table: Table) -> Report:

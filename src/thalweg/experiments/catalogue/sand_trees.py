@@ -5,15 +5,17 @@ In-Network on binary trees, on deeper ones, and on wider ones.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from thalweg.experiments.report import Beside, Progress, Report
-from thalweg.experiments.sand.measuring import Table, by_topology, in_network_tree, measure
-from thalweg.experiments.sand.scenes import bounded, make_scene
+from thalweg.experiments.sand.measuring import Table, in_network_tree, measure
+from thalweg.experiments.sand.sampling import Case, Sample, sampled
+from thalweg.experiments.sand.scenes import Scene, bounded
 from thalweg.experiments.sqpr.figures import Draw, curves
+from thalweg.placement.sand.tree import Tree
 from thalweg.placement.sand.workload import Shape
 from thalweg.sim.networks.scatter import CONFIGURATIONS
 
@@ -21,16 +23,12 @@ USUAL, DEEPER, WIDER = "binary", "deeper", "wider"
 
 
 @dataclass(frozen=True)
-class Parameters:
-    seeds: int = 10  # topologies
-    trees: int = 100  # on each, of each shape
-    nodes: int = 1000
+class Parameters(Sample):
     places: str = "uniform"
     bounds: tuple[float, ...] = (1.0, 1.1, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0)  # × direct
     depth: int = 4  # of binary trees, and of the wider ones
     deeper: int = 6
     wider: int = 3  # inputs of an operator
-    k: int = 100
 
     def __post_init__(self) -> None:
         if self.places not in CONFIGURATIONS:
@@ -47,21 +45,16 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         DEEPER: Shape(depths=(parameters.deeper,)),
         WIDER: Shape(depths=(parameters.depth,), fanout=parameters.wider),
     }
+    places = CONFIGURATIONS[parameters.places]
+    cases = [Case((name,), places, shape) for name, shape in shapes.items()]
     place_tree = in_network_tree(parameters.k)
 
-    def measure_seed(seed: int, table: Table) -> None:
-        scene = make_scene(seed, parameters.nodes)
-        for i, (name, shape) in enumerate(shapes.items()):
-            trees = scene.trees(CONFIGURATIONS[parameters.places], shape, parameters.trees)
-            for number, tree in enumerate(trees):
-                done = (i + number / parameters.trees) / len(shapes)
-                progress(f"topology {seed}, {name}", (seed + done) / parameters.seeds)
-                for multiple in parameters.bounds:
-                    one = bounded(tree, multiple, scene.latency_ms)
-                    table.add((name, f"{multiple:g}"), seed, measure(one, scene.ways, place_tree))
+    def measure_tree(scene: Scene, case: tuple[str, ...], tree: Tree, table: Table) -> None:
+        for multiple in parameters.bounds:
+            one = bounded(tree, multiple, scene.latency_ms)
+            table.add((*case, f"{multiple:g}"), scene.seed, measure(one, scene.ways, place_tree))
 
-    table, seeds = by_topology(parameters.seeds, measure_seed)
-    parameters = replace(parameters, seeds=seeds)
+    table, parameters = sampled(parameters, cases, measure_tree, progress)
     return Report(
         "sand-trees",
         "Bandwidth and stretch by the shape of trees (SAND, figures 9 and 10)",

@@ -107,22 +107,6 @@ def check(scene: Scene, trees: Sequence[Tree], place_tree: PlaceTree) -> None:
         raise RuntimeError(f"a placement can't run: {objections[0]}")
 
 
-def by_topology(seeds: int, measure_seed: Callable[[int, Table], None]) -> tuple[Table, int]:
-    """One topology after the other; interrupted (Ctrl-C), those that are complete, if any."""
-    table = Table()
-    for seed in range(seeds):
-        of_seed = Table()
-        try:
-            measure_seed(seed, of_seed)
-        except KeyboardInterrupt:
-            if seed == 0:
-                raise
-            return table, seed
-        for case, cells in of_seed.cells.items():
-            table.cells.setdefault(case, {}).update(cells)
-    return table, seeds
-
-
 @dataclass
 class Table:
     """What was measured, by case (a tuple of words), topology by topology."""
