@@ -8,11 +8,16 @@ from itertools import count
 
 from thalweg.cql.bind.statements import Change, change_of
 from thalweg.cql.errors import DEFAULT_NAME, CqlError, Diagnostic, Mistake
-from thalweg.cql.parser import parse_each, parse_script
+from thalweg.cql.outline import outlined
+from thalweg.cql.parser import Recalled, parse_each
 from thalweg.cql.syntax import CreateQuery, Drop, Statement
+from thalweg.cql.templates import Recurring, Templates
 from thalweg.plan.catalog import Catalog, Definition, QueryDef
 
 NO_DEFINITIONS = Catalog()
+_TEMPLATES = Templates()  # of all texts: plans do not depend on who asks for them
+
+Written = Statement | Recurring
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +26,7 @@ class Script:
 
     catalog: Catalog
     queries: tuple[QueryDef, ...]  # created by the text and not dropped by it, in order
-    statements: tuple[Statement, ...]
+    statements: tuple[Written, ...]
     changes: tuple[Change, ...]  # one for each statement
     warnings: tuple[Diagnostic, ...]
     errors: tuple[Diagnostic, ...] = ()  # of statements that are left out
@@ -31,9 +36,10 @@ def compile_script(
     text: str, catalog: Catalog = NO_DEFINITIONS, *, name: str = DEFAULT_NAME
 ) -> Script:
     """Raises CqlError with the first error of every statement; then nothing is registered."""
-    statements = parse_script(text, name=name)
+    statements, mistakes = parse_each(text, _recall)
+    if mistakes:
+        raise CqlError([m.diagnostic(text) for m in mistakes], text, name)
     so_far = _Definitions(catalog, statements)
-    mistakes: list[Mistake] = []
     failed: set[str] = set()
     for statement in statements:
         try:
@@ -51,7 +57,7 @@ def compile_script(
 
 def compile_each(texts: Sequence[str], catalog: Catalog = NO_DEFINITIONS) -> list[Script]:
     """Every statement for itself, one text after the other: those with a mistake are left out."""
-    parsed = [parse_each(text) for text in texts]
+    parsed = [parse_each(text, _recall) for text in texts]
     so_far = _Definitions(catalog, (s for statements, _ in parsed for s in statements))
     scripts = []
     for text, (statements, mistakes) in zip(texts, parsed, strict=True):
@@ -67,23 +73,31 @@ def compile_each(texts: Sequence[str], catalog: Catalog = NO_DEFINITIONS) -> lis
     return scripts
 
 
+def _recall(text: str, position: int) -> Recalled[Recurring] | None:
+    statement = outlined(text, position)
+    known = _TEMPLATES.find(statement, text) if statement is not None else None
+    if statement is None or known is None:
+        return None
+    return known, statement.following, statement.is_last
+
+
 class _Definitions:
     """A catalog that grows with every statement.
 
     One dictionary is changed in place: a copy per statement would be quadratic in their number.
     """
 
-    def __init__(self, catalog: Catalog, statements: Iterable[Statement]) -> None:
+    def __init__(self, catalog: Catalog, statements: Iterable[Written]) -> None:
         self._definitions: dict[str, Definition] = dict(catalog.definitions)
         self._catalog = Catalog(self._definitions)
         self._names = _free_names(statements, self._catalog)
         self._changes: list[Change] = []
 
-    def take(self, statement: Statement, text: str) -> None:
+    def take(self, statement: Written, text: str) -> None:
         """Raises Mistake, and then nothing has changed."""
-        is_bare = isinstance(statement, CreateQuery) and statement.name is None
+        is_bare = isinstance(statement, CreateQuery | Recurring) and statement.name is None
         name = next(self._names) if is_bare else ""
-        change = change_of(statement, self._catalog, text, name)
+        change = self._change(statement, text, name)
         self._changes.append(change)
         key = change.definition.name.lower()
         if change.dropped:
@@ -91,9 +105,18 @@ class _Definitions:
         else:
             self._definitions[key] = change.definition
 
-    def script(
-        self, statements: tuple[Statement, ...], errors: Iterable[Diagnostic] = ()
-    ) -> Script:
+    def _change(self, statement: Written, text: str, name: str) -> Change:
+        if isinstance(statement, Recurring):
+            change = statement.change(self._catalog, text, name)
+            if change is not None:
+                return change
+            statement = statement.parsed(text)
+        change = change_of(statement, self._catalog, text, name)
+        if isinstance(statement, CreateQuery):
+            _TEMPLATES.learn(statement, change, self._catalog, text)
+        return change
+
+    def script(self, statements: tuple[Written, ...], errors: Iterable[Diagnostic] = ()) -> Script:
         """Of the statements that were taken since the last one."""
         changes, self._changes = tuple(self._changes), []
         created = (c.definition for c in changes if not c.dropped)
@@ -106,7 +129,7 @@ class _Definitions:
         return Script(self._catalog, queries, statements, changes, warnings, tuple(errors))
 
 
-def _free_names(statements: Iterable[Statement], catalog: Catalog) -> Iterator[str]:
+def _free_names(statements: Iterable[Written], catalog: Catalog) -> Iterator[str]:
     """q1, q2, … without those that the catalog has or the texts define themselves."""
     given = {
         s.name.text.lower() for s in statements if s.name is not None and not isinstance(s, Drop)

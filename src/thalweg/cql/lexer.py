@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from thalweg.cql.errors import Mistake, Span
@@ -40,14 +39,18 @@ class Token(NamedTuple):
     @property
     def value(self) -> str:
         """A string or quoted name without its quotes."""
-        quote = self.text[0]
-        return self.text[1:-1].replace(quote * 2, quote)
+        return unquoted(self.text)
 
     @property
     def described(self) -> str:
         if self.kind is Kind.END:
             return "the end of the text"
         return self.text if self.kind in (Kind.STRING, Kind.QUOTED) else f'"{self.text}"'
+
+
+def unquoted(text: str) -> str:
+    quote = text[0]
+    return text[1:-1].replace(quote * 2, quote)
 
 
 _RESERVED_WORDS = (
@@ -58,23 +61,30 @@ _RESERVED_WORDS = (
 )
 RESERVED = frozenset(_RESERVED_WORDS.split())
 
+# Parts of the pattern of tokens, in verbose form, and of the one of outlines (`cql.outline`).
+SKIPPED = r"\s++ | --[^\n]*+ | /\*.*?\*/"
+WORD = r"[^\W\d]\w*"
+NUMBER = r"(?: [0-9]+ (?: \.[0-9]* )? | \.[0-9]+ ) (?: [eE][+-]?[0-9]+ )?"
+STRING = r"' [^']* (?: '' [^']* )* '"
+QUOTED = r'" (?! " (?! ")) [^"]* (?: "" [^"]* )* "'
+
 # White space and comments, then one token: the group's number says which kind. What was skipped
 # is not tried again in other ways (*+), which a stray character behind much of it would need.
 _PATTERN = re.compile(
-    r"""
-    (?: \s++ | --[^\n]*+ | /\*.*?\*/ )*+
+    rf"""
+    (?: {SKIPPED} )*+
     (?:
-        ( [^\W\d]\w* )
-      | ( (?: [0-9]+ (?: \.[0-9]* )? | \.[0-9]+ ) (?: [eE][+-]?[0-9]+ )? )
-      | ( <> | <= | >= | != | \|\| | [-+*%=<>(),.;\[\]{}] | /(?!\*) )
-      | ( ' [^']* (?: '' [^']* )* ' )
-      | ( " (?! " (?! ")) [^"]* (?: "" [^"]* )* " )
+        ( {WORD} )
+      | ( {NUMBER} )
+      | ( <> | <= | >= | != | \|\| | [-+*%=<>(),.;\[\]{{}}] | /(?!\*) )
+      | ( {STRING} )
+      | ( {QUOTED} )
       | ( \Z )
     )
     """,
     re.VERBOSE | re.DOTALL,
 )
-_SPACE = re.compile(r"(?:\s++|--[^\n]*+|/\*.*?\*/)*+", re.DOTALL)
+_SPACE = re.compile(f"(?: {SKIPPED} )*+", re.VERBOSE | re.DOTALL)
 _KINDS = (Kind.END, Kind.WORD, Kind.NUMBER, Kind.SYMBOL, Kind.STRING, Kind.QUOTED, Kind.END)
 _WORD, _SYMBOL, _END = 1, 3, 6
 
@@ -84,25 +94,11 @@ def tokenize(text: str) -> list[Token]:
     tokens: list[Token] = []
     position = 0
     while not tokens or tokens[-1].kind is not Kind.END:
-        position = _take_statement(text, position, tokens)
+        position = take_statement(text, position, tokens)
     return tokens
 
 
-def split_statements(text: str) -> Iterator[list[Token]]:
-    """The tokens of each statement, the last one a semicolon or the end of the text.
-
-    Statement by statement, because the tokens of a long script take many times its own space.
-    """
-    position = 0
-    while True:
-        tokens: list[Token] = []
-        position = _take_statement(text, position, tokens)
-        yield tokens
-        if tokens[-1].kind is Kind.END:
-            return
-
-
-def _take_statement(text: str, position: int, tokens: list[Token]) -> int:
+def take_statement(text: str, position: int, tokens: list[Token]) -> int:
     """Append tokens up to and with the next semicolon; gives the place behind it."""
     match = _PATTERN.match
     while True:

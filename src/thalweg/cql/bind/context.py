@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from thalweg.cql.bind.holes import Holes
 from thalweg.cql.bind.scope import Scope
 from thalweg.cql.errors import Mistake, Span
 from thalweg.cql.units import in_words
-from thalweg.plan.catalog import Catalog
+from thalweg.plan.catalog import Catalog, Definition
 from thalweg.plan.nodes import Node, Scan, resolution_us
 
 
@@ -18,6 +19,7 @@ class Findings:
 
     warnings: list[Mistake] = field(default_factory=list)
     resolution: tuple[int, str] | None = None  # of the first input, and its name
+    reads: dict[str, Definition] = field(default_factory=dict)  # what names in FROM stood for
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class Context:
     outer: Scope | None = None  # the enclosing block's columns
     is_correlated: bool = False  # whether WHERE may use them
     findings: Findings = field(default_factory=Findings)
+    holes: Holes | None = None  # where constants of conditions are left open
 
     def with_local(self, name: str, node: Node) -> Context:
         return replace(self, locals={**self.locals, name.lower(): node})

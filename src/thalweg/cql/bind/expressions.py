@@ -124,6 +124,9 @@ class ExpressionBinder:
         return Lit(ref.name, VARCHAR)
 
     def _literal(self, literal: syntax.Literal) -> Expr:
+        holes = self.context.holes
+        if holes is not None and self.clause in ("WHERE", "ON"):
+            return holes.constant(literal)
         return Lit(literal.value, literal.type)
 
     def _interval(self, literal: syntax.IntervalLiteral) -> Expr:

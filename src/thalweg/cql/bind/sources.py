@@ -112,7 +112,10 @@ def _look_up(name: syntax.Name, context: Context) -> tuple[Node, str | None]:
     local = context.locals.get(name.text.lower())
     if local is not None:
         return local, None
-    match context.catalog.find(name.text):
+    found = context.catalog.find(name.text)
+    if found is not None:
+        context.findings.reads[name.text] = found
+    match found:
         case StreamDef() as stream:
             return Scan(stream), stream.timestamp if stream.timestamp_index is None else None
         case ViewDef(_, plan, _):

@@ -40,7 +40,7 @@ def _change_of(
 ) -> Change:
     match statement:
         case syntax.CreateStream():
-            _check_new(statement.name, catalog)
+            check_new(statement.name, catalog)
             return Change(bind_stream(statement))
         case syntax.CreateView():
             return _view(statement, catalog, text)
@@ -60,14 +60,14 @@ def kind_of(definition: Definition) -> str:
             return "query"
 
 
-def _check_new(name: syntax.Name, catalog: Catalog) -> None:
+def check_new(name: syntax.Name, catalog: Catalog) -> None:
     there = catalog.find(name.text)
     if there is not None:
         raise Mistake(f'there already is a {kind_of(there)} "{there.name}"', name.span)
 
 
 def _view(statement: syntax.CreateView, catalog: Catalog, text: str) -> Change:
-    _check_new(statement.name, catalog)
+    check_new(statement.name, catalog)
     context = Context(catalog, text, defining=statement.name.text)
     bound = bind_typed(statement.query, context)
     plan = renamed(bound.node, statement.columns) if statement.columns else bound.node
@@ -77,7 +77,7 @@ def _view(statement: syntax.CreateView, catalog: Catalog, text: str) -> Change:
 
 def _query(statement: syntax.CreateQuery, catalog: Catalog, text: str, default_name: str) -> Change:
     if statement.name is not None:
-        _check_new(statement.name, catalog)
+        check_new(statement.name, catalog)
     name = statement.name.text if statement.name is not None else default_name
     context = Context(catalog, text, defining=name if statement.name else None)
     bound = bind_typed(statement.query, context)
