@@ -30,7 +30,7 @@ def _not_netted(frame: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     return frame.select(*by, W)
 
 
-def _new_rows_forgotten(task, stream, keys, since, before):
+def _new_rows_forgotten(task, stream, keys, since, before, *, own):
     return task.stored_between(stems.stem_table(stream, keys), since, before)
 
 

@@ -57,11 +57,13 @@ def families(draw: st.DrawFn) -> list[dict[Expr, Range]]:
 
 
 def pairs(family: Constants, values: dict[Expr, pl.Series], height: int) -> list[tuple[int, int]]:
+    codes = family.coded(values)
     found = [
         (int(r), int(m))
-        for rows, members in family.match(values, height)
+        for rows, members in family.match(codes, height)
         for r, m in zip(rows, members, strict=True)
     ]
+    assert {r for r, _ in found} <= set(family.candidates(codes, height).tolist())
     return sorted(found)
 
 
@@ -121,7 +123,7 @@ def test_many_pairs_come_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants_module, "PAIRS_AT_ONCE", 10)
     members = [{A: Range(Bound(0, True), None)}] * 7
     family = Constants.of(members, {A: pl.Int32()})
-    portions = list(family.match({A: pl.Series([1] * 9, dtype=pl.Int32)}, 9))
+    portions = list(family.match(family.coded({A: pl.Series([1] * 9, dtype=pl.Int32)}), 9))
     assert len(portions) > 3
     assert sum(len(rows) for rows, _ in portions) == 63
 
@@ -131,3 +133,10 @@ def test_an_equality_is_looked_up_before_a_range() -> None:
     family = Constants.of([{A: floor, B: point}], {A: pl.Int32(), B: pl.Int32()})
     assert [c.expr for c in family.looked_up] == [B]
     assert manner_of(floor) is Manner.FLOOR
+
+
+def test_rows_that_nobody_wants_are_no_candidates() -> None:
+    ranges = [Range(Bound(10, True), Bound(19, True)), Range(Bound(50, True), Bound(59, True))]
+    family = Constants.of([{A: r} for r in ranges], {A: pl.Int32()})
+    values = pl.Series([0, 10, 30, None, 59, 60], dtype=pl.Int32)
+    assert family.candidates(family.coded({A: values}), 6).tolist() == [1, 4]

@@ -32,7 +32,7 @@ from thalweg.engine.shared.kernels.linear import outputs
 from thalweg.plan.expr import Expr
 from thalweg.plan.nodes import StreamKind
 from thalweg.plan.types import BIGINT
-from thalweg.sharing.index.constants import Constants
+from thalweg.sharing.index.constants import Coded, Constants
 
 MEMBER = "_m"  # the place of a member in its family
 ENDLESS = -1  # the length of an unbounded window
@@ -74,35 +74,49 @@ def ends_of(stamps: Sequence[np.ndarray], lengths: Sequence[int | np.ndarray]) -
 
 @dataclass(frozen=True)
 class _Rows:
-    """The representative's rows of a tick, as a family looks at them."""
+    """The representative's rows of a tick that some member may want, as a family looks at them."""
 
     frame: pl.DataFrame  # those that start, then those that may end
     starting: int
     projected: pl.DataFrame
     repeated: np.ndarray  # whether a row's projection stands there more than once
+    codes: Coded
 
     @classmethod
     def of(cls, family: Family, started: pl.DataFrame, ended: pl.DataFrame) -> _Rows:
         projection = outputs(family.outputs)
         columns = names(len(family.outputs))
+        started, codes = _wanted(family, started)
         # In canonical order, so that what is found row by row is in that order, too.
         shown = started.select(T, *projection)
-        order = shown.with_row_index("_row").sort(T, *columns, nulls_last=False)["_row"]
+        order = shown.with_row_index("_row").sort(T, *columns, nulls_last=False)["_row"].to_numpy()
         started, shown = started[order], shown[order].drop(T)
+        codes = {e: of[order] for e, of in codes.items()}
+        projected, frame = shown, started
         if ended.height:
             ended = ended.select(started.columns)
-            gone = ended.select(T, *projection).drop(T)
             if family.kind is StreamKind.ISTREAM:
                 # An end only matters where it cancels the start of an equal row.
-                met = gone.with_row_index("_row").join(
-                    shown, on=columns, how="semi", nulls_equal=True
-                )["_row"]
-                ended, gone = ended[met], gone[met]
+                gone = ended.select(T, *projection).with_row_index("_row")
+                met = gone.join(shown, on=columns, how="semi", nulls_equal=True)["_row"]
+                ended = ended[met.to_numpy()]
+            ended, also = _wanted(family, ended)
+            gone = ended.select(T, *projection).drop(T)
             projected, frame = pl.concat([shown, gone]), pl.concat([started, ended])
-        else:
-            projected, frame = shown, started
+            codes = {e: np.concatenate([of, also[e]]) for e, of in codes.items()}
         repeated = projected.is_duplicated().to_numpy()
-        return cls(frame, started.height, projected, repeated)
+        return cls(frame, started.height, projected, repeated, codes)
+
+
+def _wanted(family: Family, frame: pl.DataFrame) -> tuple[pl.DataFrame, Coded]:
+    """The rows that some member may want, which are often few, and their codes."""
+    constants = family.constants
+    values = {e: frame.select(to_polars(e).alias("_")).to_series() for e in constants.expressions}
+    codes = constants.coded(values)
+    rows = constants.candidates(codes, frame.height)
+    if len(rows) == frame.height:
+        return frame, codes
+    return frame[rows], {e: of[rows] for e, of in codes.items()}
 
 
 @dataclass(frozen=True)
@@ -185,13 +199,10 @@ def _events(family: Family, rows: _Rows, low: int, high: int) -> Iterator[_Event
     width = frame.width - 1  # without the start
     stamps = [frame[name(c)].to_numpy() for c in range(width - len(family.lengths), width)]
     begins = frame[T].to_numpy()
-    values = {
-        e: frame.select(to_polars(e).alias("_")).to_series() for e in family.constants.expressions
-    }
     lengths, since = _common(family.lengths), _common(family.started[np.newaxis])
     # What is the same for all members is computed for rows, not for every pair.
     row_ends = None if lengths is None else ends_of(stamps, lengths)
-    for row, member in family.constants.match(values, frame.height):
+    for row, member in family.constants.match(rows.codes, frame.height):
         if row_ends is not None:
             end = row_ends[row]
         else:

@@ -19,11 +19,20 @@ from thalweg.plan.expr import Expr
 
 def new_tuples(task: Task, stream: str, keys: tuple[Expr, ...]) -> Mapped:
     """The stream's landed tuples, all of them, sorted by the hash of the keys."""
+    hashed = _new_hashed(task, stream, keys)
+    return task.once(("new", stream, keys), lambda: Mapped(hashed.sort(H)))
 
-    def make() -> Mapped:
-        return Mapped(_hashed(task.landed(stream), keys).sort(H))
 
-    return task.once(("new", stream, keys), make)
+def own_new_tuples(task: Task, stream: str, keys: tuple[Expr, ...]) -> Mapped:
+    """Those of them that this task stores, and that alone can meet rows of its own hashes."""
+    if task.is_alone:
+        return new_tuples(task, stream, keys)
+    hashed = _new_hashed(task, stream, keys)
+    return task.once(("own", stream, keys), lambda: Mapped(hashed.filter(task.owns_hash()).sort(H)))
+
+
+def _new_hashed(task: Task, stream: str, keys: tuple[Expr, ...]) -> pl.DataFrame:
+    return task.once(("hashed", stream, keys), lambda: _hashed(task.landed(stream), keys))
 
 
 def _hashed(frame: pl.DataFrame, keys: tuple[Expr, ...]) -> pl.DataFrame:
@@ -32,9 +41,10 @@ def _hashed(frame: pl.DataFrame, keys: tuple[Expr, ...]) -> pl.DataFrame:
 
 
 def stem_segments(
-    task: Task, stream: str, keys: tuple[Expr, ...], since: int, before: int
+    task: Task, stream: str, keys: tuple[Expr, ...], since: int, before: int, *, own: bool
 ) -> list[Mapped]:
-    """Segments with tuples of [since, before), and the new tuples."""
+    """Segments with tuples of [since, before), and the new tuples; `own`: only hashes that this
+    task owns are looked for."""
     if not keys:
         # A join without a key: everything meets everything, under one hash.
         return _everything(task, stream, since, before)
@@ -43,7 +53,7 @@ def stem_segments(
         found = reindexed(task, stream, keys)
     else:
         found = task.stored_between(table, since, before)
-    fresh = new_tuples(task, stream, keys)
+    fresh = (own_new_tuples if own else new_tuples)(task, stream, keys)
     return [*found, fresh] if fresh.frame.height else found
 
 
@@ -71,9 +81,7 @@ def store(task: Task, stream: str) -> None:
     """Append the new tuples that this task owns to each of the stream's SteMs."""
     floor = task.spec.floors.get(stream, BEGINNING)
     for keys in task.plan.stems[stream]:
-        fresh = new_tuples(task, stream, keys).frame
-        mine = fresh if task.is_alone else fresh.filter(task.owns_hash())
-        mine = mine.filter(pl.col(TS) >= floor)
+        mine = own_new_tuples(task, stream, keys).frame.filter(pl.col(TS) >= floor)
         if mine.height:
             tables.append(
                 task, stem_table(stream, keys), mine, _still_needed(floor), low=TS, high=TS

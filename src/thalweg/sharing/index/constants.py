@@ -23,6 +23,8 @@ from thalweg.sharing.ranges import Range
 
 PAIRS_AT_ONCE = 2_000_000
 
+Coded = Mapping[Expr, Ints]  # of each expression, the codes of all rows
+
 
 class Manner(Enum):
     """How an expression is constrained."""
@@ -100,9 +102,18 @@ class Constants:
     def expressions(self) -> tuple[Expr, ...]:
         return tuple(c.expr for c in (*self.looked_up, *self.checked))
 
-    def match(self, values: Mapping[Expr, pl.Series], height: int) -> Iterator[tuple[Ints, Ints]]:
+    def coded(self, values: Mapping[Expr, pl.Series]) -> Coded:
+        """Rows as this family's constants see them."""
+        return {c.expr: c.codes.of(values[c.expr]) for c in (*self.looked_up, *self.checked)}
+
+    def candidates(self, codes: Coded, height: int) -> Ints:
+        """The rows that somebody may want, in order: what else is to be done is done for them."""
+        if self.index is None:
+            return np.arange(height)
+        return np.flatnonzero(self.index.counts(self._looked_up(codes)))
+
+    def match(self, codes: Coded, height: int) -> Iterator[tuple[Ints, Ints]]:
         """Pairs (row, member) of all rows and the members that want them, some at a time."""
-        codes = {c.expr: c.codes.of(values[c.expr]) for c in (*self.looked_up, *self.checked)}
         if self.index is None:
             everyone = np.arange(self.count)
             for rows in _portions(np.full(height, self.count)):
@@ -118,7 +129,7 @@ class Constants:
             if len(found):
                 yield found, members
 
-    def _looked_up(self, codes: Mapping[Expr, Ints]) -> Ints:
+    def _looked_up(self, codes: Coded) -> Ints:
         first = self.looked_up[0]
         if self.keys is None:
             return codes[first.expr]

@@ -173,7 +173,8 @@ def _probe(
     columns = sorted(columns_of(target.predicate) | set(wanted)) if is_source else wanted
     picked = [target.stored_name(c) if is_source else name(c) for c in columns]
     lefts, rights, starts, ends, weights = [], [], [], [], []
-    for mapped in _segments(task, flow, op, step, int(rows.start.min()), before):
+    own = task.low <= int(hashes[0]) and int(hashes[-1]) <= task.high  # as in a first step
+    for mapped in _segments(task, flow, op, step, int(rows.start.min()), before, own=own):
         for probing, stored in tables.matches(mapped.hashes, hashes):
             left = order[probing]
             first, last, weight = _times(target, mapped, stored)
@@ -237,7 +238,7 @@ def _checked(
 
 
 def _segments(
-    task: Task, flow: Flow, op: ph.Join, step: Step, earliest: int, before: int
+    task: Task, flow: Flow, op: ph.Join, step: Step, earliest: int, before: int, *, own: bool
 ) -> list[Mapped]:
     """The target's stored rows that can overlap what probes them, and its new ones."""
     target = op.inputs[step.target]
@@ -245,7 +246,7 @@ def _segments(
         # A tuple at s is gone by s + length + slide, and is not there before s.
         length = target.window.length
         since = BEGINNING if length is None else earliest - length - target.window.slide
-        return stem_segments(task, target.stream, step.index, since, before)
+        return stem_segments(task, target.stream, step.index, since, before, own=own)
     found = task.stored_between(_table(task, flow, op, target, step.index), earliest + 1, before)
     _, high = task.range_of(flow)
     if before == high:
