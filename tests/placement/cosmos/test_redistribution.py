@@ -73,25 +73,35 @@ def test_it_costs_nearly_as_little_as_mapping_anew_and_moves_far_less() -> None:
     assert max(still) > 1.12  # there was something to put right
 
 
-def test_from_a_random_start_rounds_bring_the_cut_down() -> None:
+def test_from_a_random_start_rounds_come_near_to_a_distribution_that_knows() -> None:
     made = large(4)
     mapping = ints(np.random.default_rng(4).integers(16, size=500))
-    cuts = [cut(made, mapping)]
+    random = cut(made, mapping)
     for round_ in range(4):
         adaptation = Adaptation(replace(SETTINGS, seed=round_))
         mapping = redistribute(made, mapping, adaptation)
-        cuts.append(cut(made, mapping))
     best = cut(made, distribute(made, proxies(made), SETTINGS))
-    assert cuts[-1] < 0.5 * (cuts[0] + best)
+    assert random - cut(made, mapping) > 0.9 * (random - best)
     assert uneven(made, mapping) <= 1.1 + 0.05
+
+
+@settings(max_examples=4, deadline=None)
+@given(st.integers(0, 99))
+def test_within_the_bound_a_round_never_makes_things_worse(seed: int) -> None:
+    made = large(seed)
+    before = distribute(made, proxies(made), SETTINGS)
+    for exchange in (True, False):
+        settings_ = replace(SETTINGS, exchange=exchange, seed=seed)
+        found = redistribute(made, before, Adaptation(settings_))
+        assert cut(made, found) <= cut(made, before) * (1 + 1e-6)
+        assert uneven(made, found) <= max(uneven(made, before), 1.1 + 1e-6)
 
 
 def test_a_good_distribution_stays_nearly_as_it_is() -> None:
     made = large(6)
     before = distribute(made, proxies(made), SETTINGS)
     found = redistribute(made, before, ADAPTATION)
-    assert np.mean(found != before) < 0.2
-    assert cut(made, found) <= cut(made, before) * (1 + 1e-6)
+    assert np.mean(found != before) < 0.1
 
 
 def test_the_same_seed_gives_the_same_round() -> None:

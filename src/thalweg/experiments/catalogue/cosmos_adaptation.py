@@ -93,7 +93,8 @@ def _beside(rows: list[dict[str, Any]]) -> list[Beside]:
                 f"{a / b:.3f}" for a, b in zip(cut[ADAPTIVE][1:], cut[ACCURATE][1:], strict=True)
             )
             + " after each round",
-            "a coordinator that has hardly more than chance would give starts over at once",
+            "where the root has hardly more than chance would give, it distributes all queries anew "
+            "at once, and later rounds find little to do; in the source each round only moves some",
         ),
         Beside(
             "3.9(b)",

@@ -48,12 +48,17 @@ def rebalance(task: MappingTask, standing: Standing, caution: Caution, rng: Gene
     moves = Moves(task, map_greedily(task, standing.place))
     _diffuse(moves, standing, caution, rng)
     _refine(moves, standing.place, caution, rng)
+    anew = mapped_anew(task, ints(moves.mapping), caution)
+    return ints(moves.mapping) if anew is None else anew
+
+
+def mapped_anew(task: MappingTask, mapping: Ints, caution: Caution) -> Ints | None:
+    """A mapping from scratch, where the present one is not much better than chance."""
     anew = refine(task, relieve(task, map_greedily(task)))
-    now, best = task.cut(moves.mapping), task.cut(anew)
+    now, best = task.cut(mapping), task.cut(anew)
     by_chance = now - best > caution.start_over * (_by_chance(task) - best)
-    if by_chance and now - best > _WORTH_IT * now and (task.load(anew) <= task.most).all():
-        return anew
-    return ints(moves.mapping)
+    fits = bool((task.load(anew) <= task.most).all())
+    return anew if by_chance and now - best > _WORTH_IT * now and fits else None
 
 
 def _by_chance(task: MappingTask) -> float:
