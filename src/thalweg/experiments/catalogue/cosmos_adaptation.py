@@ -93,7 +93,7 @@ def _beside(rows: list[dict[str, Any]]) -> list[Beside]:
                 f"{a / b:.3f}" for a, b in zip(cut[ADAPTIVE][1:], cut[ACCURATE][1:], strict=True)
             )
             + " after each round",
-            "where the root has hardly more than chance would give, all queries are distributed anew "
+            "where the root has hardly more than chance would give, it distributes everything anew "
             "at once, and later rounds find little to do; in the source each round only moves some",
         ),
         Beside(
