@@ -128,7 +128,7 @@ class Membership:
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
         self.address = ""
-        self.incarnation = 0
+        self._own = Word("", 0, ALIVE)  # what this node says of itself
         self.view = View(self.settings.capacity, Generator(0))
         self._generator = Generator(0)
         self._order: list[Address] = []  # still to be probed in this round
@@ -137,6 +137,10 @@ class Membership:
         self._tokens = 0
 
     # --- what other protocols may read ---
+
+    @property
+    def incarnation(self) -> int:
+        return self._own.incarnation
 
     def up(self) -> list[Address]:
         """The other members, as far as known, that are not known to be gone."""
@@ -180,8 +184,7 @@ class Membership:
         self._generator = Generator(seed)
         self.view = View(self.settings.capacity, self._generator)
         # A new life is a new incarnation: what was said about the last one no longer counts.
-        self.incarnation = 0 if own is None else int(own) + 1
-        effects: list[Effect] = [Persist("self", b"%d" % self.incarnation)]
+        effects = self._become(0 if own is None else int(own) + 1)
         if members is not None:
             effects += self._join(tuple(msgspec.msgpack.decode(members, type=list[Address])))
         # At a random point of the period, so that nodes that start together don't probe together.
@@ -304,14 +307,13 @@ class Membership:
     # --- words ---
 
     def _words_for(self, address: Address) -> tuple[Word, ...]:
-        own = Word(self.address, self.incarnation, ALIVE)
         accusation = self.view.words.get(address)
         if accusation is None or accusation.status == ALIVE or accusation.incarnation == UNHEARD:
-            return (own, *self.view.news())
-        return (own, accusation, *self.view.news())
+            return (self._own, *self.view.news())
+        return (self._own, accusation, *self.view.news())
 
     def _everything(self) -> tuple[Word, ...]:
-        return (Word(self.address, self.incarnation, ALIVE), *self.view.words.values())
+        return (self._own, *self.view.words.values())
 
     def _take(
         self, words: Iterable[Word], sender: Address | None = None, chance: float = HEARD_OF
@@ -340,8 +342,8 @@ class Membership:
 
     def _object_to(self, word: Word) -> list[Effect]:
         """To live is to say so: an accusation is answered with a new incarnation."""
-        about_an_older_self = (word.incarnation, word.status) <= (self.incarnation, ALIVE)
-        if about_an_older_self:
-            return []
-        self.incarnation = word.incarnation + 1
-        return [Persist("self", b"%d" % self.incarnation)]
+        return self._become(word.incarnation + 1) if word.overrides(self._own) else []
+
+    def _become(self, incarnation: int) -> list[Effect]:
+        self._own = Word(self.address, incarnation, ALIVE)
+        return [Persist("self", b"%d" % incarnation)]

@@ -36,7 +36,7 @@ class Word(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class View:
     """Members by address; at most `capacity` of them, so that a large network costs no more."""
 
-    __slots__ = ("_capacity", "_generator", "_left", "_tellings", "changed", "words")
+    __slots__ = ("_capacity", "_generator", "_tellings", "_with", "changed", "words")
 
     def __init__(self, capacity: int, generator: Generator) -> None:
         self.words: dict[Address, Word] = {}
@@ -44,7 +44,7 @@ class View:
         self._capacity = capacity
         self._generator = generator
         self._tellings: dict[Address, int] = {}  # how often this news was told
-        self._left = 0  # members that left
+        self._with = [0, 0, 0, 0]  # how many members have each status
 
     def is_up(self, address: Address) -> bool:
         word = self.words.get(address)
@@ -52,11 +52,11 @@ class View:
 
     def up(self) -> list[Address]:
         """Members that are not known to be gone, in the order in which they were met."""
-        return [w.address for w in self.words.values() if w.status <= SUSPECT]
+        return self._between(ALIVE, SUSPECT)
 
     def remembered(self) -> list[Address]:
         """Members that may be there, or come back."""
-        return [w.address for w in self.words.values() if w.status != LEFT]
+        return self._between(ALIVE, DOWN)
 
     def take(self, word: Word, chance: float = HEARD_OF) -> bool:
         """Believe a word if it is newer than what is known; it is then news to tell on."""
@@ -65,12 +65,11 @@ class View:
             if len(self.words) >= self._capacity and not self._make_room(word, chance):
                 return False
             self.changed = True
-        elif not word.overrides(known):
+        elif word.overrides(known):
+            self._with[known.status] -= 1
+        else:
             return False
-        if known is not None and known.status == LEFT:
-            self._left -= 1
-        if word.status == LEFT:
-            self._left += 1
+        self._with[word.status] += 1
         self.words[word.address] = word
         if word.incarnation != UNHEARD:
             self._tellings[word.address] = 0
@@ -90,21 +89,22 @@ class View:
 
     def _make_room(self, word: Word, chance: float) -> bool:
         """Those who left go first; otherwise chance decides, so that a view is a fair sample."""
-        if self._left:
-            candidates = self._with_status(LEFT, LEFT)
-            self._left -= 1
+        if self._with[LEFT]:
+            candidates = self._between(LEFT, LEFT)
         elif word.status <= SUSPECT and self._generator.chance(chance):
             # Half of the room is safe for members that are down: they may be the other half of a
             # partition, and nobody else might remember them.
-            down = self._with_status(DOWN, DOWN)
-            crowded = len(down) > self._capacity // 2
-            candidates = down if crowded else self._with_status(ALIVE, SUSPECT)
+            crowded = self._with[DOWN] > self._capacity // 2
+            candidates = self._between(DOWN, DOWN) if crowded else self.up()
         else:
             return False
         victim = self._generator.choice(candidates)
-        del self.words[victim]
+        self._with[self.words.pop(victim).status] -= 1
         self._tellings.pop(victim, None)
         return True
 
-    def _with_status(self, lowest: int, highest: int) -> list[Address]:
-        return [w.address for w in self.words.values() if lowest <= w.status <= highest]
+    def _between(self, best: int, worst: int) -> list[Address]:
+        """Members whose status is one of these, in the order in which they were met."""
+        if sum(self._with[best : worst + 1]) == len(self.words):
+            return list(self.words)  # the rule, and no word need be looked at
+        return [w.address for w in self.words.values() if best <= w.status <= worst]

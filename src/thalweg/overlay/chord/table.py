@@ -20,6 +20,7 @@ class Table:
     __slots__ = (
         "_known",
         "_known_from",
+        "_positions",
         "address",
         "fingers",
         "most_successors",
@@ -35,8 +36,10 @@ class Table:
         self.successors: tuple[Address, ...] = ()  # empty: alone
         self.predecessor: Address | None = None
         self.fingers: dict[int, Address] = {}  # i -> owner of own_id + 2^i
-        # A cache: successors and fingers by position. Both are replaced, never changed in place.
-        self._known: list[tuple[int, Address]] = []
+        # A cache: successors and fingers, and their positions. Both are replaced where they change,
+        # never changed in place.
+        self._known: list[Address] = []
+        self._positions: list[int] = []
         self._known_from: tuple[object, object] = (None, None)
 
     def position(self, address: Address) -> int:
@@ -88,9 +91,9 @@ class Table:
     def nearer(self, key: int, is_down: Callable[[Address], bool]) -> tuple[Address, ...]:
         """Known nodes before the key, the nearest to it first."""
         known = self._by_position()
+        before = bisect_left(self._positions, self._key_position(key))
         found = []
-        for at in range(bisect_left(known, (self._key_position(key),)) - 1, -1, -1):
-            address = known[at][1]
+        for address in reversed(known[:before]):
             if not is_down(address):
                 found.append(address)
                 if len(found) == NEARER_AT_ONCE:
@@ -107,12 +110,15 @@ class Table:
 
     def _last_known(self) -> Address | None:
         known = self._by_position()
-        return known[-1][1] if known else None
+        return known[-1] if known else None
 
-    def _by_position(self) -> list[tuple[int, Address]]:
+    def _by_position(self) -> list[Address]:
+        """Successors and fingers, each once, in ring order."""
         if self._known_from[0] is not self.successors or self._known_from[1] is not self.fingers:
             addresses = dict.fromkeys((*self.successors, *self.fingers.values()))
-            self._known = sorted((self.position(a), a) for a in addresses)
+            by_position = sorted((self.position(a), a) for a in addresses)
+            self._positions = [position for position, _ in by_position]
+            self._known = [address for _, address in by_position]
             self._known_from = (self.successors, self.fingers)
         return self._known
 
@@ -134,5 +140,6 @@ class Table:
         kept = {i: a for i, a in self.fingers.items() if first <= i and not index <= i < beyond}
         if owner != self.address:
             kept[index] = owner
-        self.fingers = kept
+        if kept != self.fingers:
+            self.fingers = kept
         return beyond
