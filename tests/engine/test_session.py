@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -49,6 +50,25 @@ def test_python_workers_are_this_python_with_one_thread_per_library(spark):
 
     row = spark.range(1).mapInArrow(look, "python string, threads string").first()
     assert (row["python"], row["threads"]) == (sys.executable, "1 1")
+
+
+def test_python_workers_of_this_machine_are_reached_by_unix_sockets(spark):
+    folder = spark.conf.get("spark.python.unix.domain.socket.dir")
+    assert spark.sparkContext.parallelize([1, 2]).map(lambda x: x + 1).collect() == [2, 3]
+    assert list(Path(folder).glob("*.sock"))
+
+
+@pytest.mark.parametrize(
+    ("master", "temporary"),
+    [("local[2]", "x" * 80), ("local-cluster[2,1,1024]", "t"), ("spark://elsewhere:7077", "t")],
+)
+def test_workers_that_unix_sockets_do_not_reach_are_reached_by_tcp(
+    master, temporary, tmp_path, monkeypatch
+):
+    folder = tmp_path / temporary
+    folder.mkdir()
+    monkeypatch.setattr(session.tempfile, "tempdir", str(folder))
+    assert session._sockets(master) == {}
 
 
 def test_missing_java_is_one_line(monkeypatch):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from thalweg.engine.shared.runner import REPORTS, Letter, run_alone, run_level
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    from pyspark import RDD, SparkContext
 
 
 class Executor(Protocol):
@@ -45,12 +45,15 @@ class OnSpark:
     def __init__(self, context: SparkContext, tasks: int | None = None) -> None:
         self.context = context
         self.tasks = tasks or context.defaultParallelism
+        self._nothing: dict[int, RDD[Letter]] = {}  # by tasks: what their first level gets
 
     def run(self, packed: bytes, tasks: int, levels: int) -> list[bytes]:
+        if tasks not in self._nothing:
+            self._nothing[tasks] = self.context.parallelize([], tasks)
+        nothing = self._nothing[tasks]
         if tasks == 1:
-            alone = self.context.parallelize([0], 1).mapPartitions(_alone(packed))
-            return list(alone.collect())
-        letters = self.context.parallelize([], tasks).mapPartitionsWithIndex(_level(packed, 0))
+            return list(nothing.mapPartitions(_alone(packed)).collect())
+        letters = nothing.mapPartitionsWithIndex(_level(packed, 0))
         for level in range(1, levels):
             delivered = letters.partitionBy(tasks, int)
             letters = delivered.mapPartitionsWithIndex(_level(packed, level))
@@ -58,7 +61,7 @@ class OnSpark:
 
 
 def _alone(packed: bytes):  # type: ignore[no-untyped-def]
-    def run(rows: Iterator[int]) -> list[bytes]:
+    def run(rows: Iterator[Letter]) -> list[bytes]:
         list(rows)  # a worker is only used again if its input was read to the end
         return run_alone(packed)
 
