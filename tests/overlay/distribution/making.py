@@ -71,8 +71,8 @@ def sent(effects, kind):
     return [(e.to, e.message) for e in effects if isinstance(e, Send) and type(e.message) is kind]
 
 
-def seek(level=say.NOT_YET, *, weight=1.0, epoch_=None, must_fit=False, fair=-1.0):
-    return say.Seek("x", 4, query("q"), weight, epoch_, must_fit, level, fair, 9)
+def seek(level=say.NOT_YET, *, weight=1.0, epoch_=None, fair=-1.0):
+    return say.Seek("x", 4, query("q"), weight, epoch_, level, fair, 9)
 
 
 def root_of_two():

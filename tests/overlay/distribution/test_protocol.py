@@ -80,7 +80,7 @@ def test_a_node_alone_runs_its_own_queries():
 def test_a_coordinator_sends_a_query_where_there_is_room():
     root = Node("r", members=("a",))
     root.told(0, "a", Provider("a", 1.0), running("p", "a", weight=5.0))
-    seek = say.Seek("x", 4, query("q"), 1.0, None, False, say.NOT_YET, -1.0, 9)
+    seek = say.Seek("x", 4, query("q"), 1.0, None, say.NOT_YET, -1.0, 9)
     assert sent(root.hear(1, "x", seek), say.Found) == [("x", say.Found(4, "r"))]
 
 
@@ -89,14 +89,14 @@ def test_two_queries_in_a_row_do_not_both_fill_the_same_room():
     root.told(0, "a", Provider("a", 1.0))
     found = []
     for token in (1, 2):
-        seek = say.Seek("x", token, query(f"q{token}"), 1.0, None, False, 0, 1.0, 9)
+        seek = say.Seek("x", token, query(f"q{token}"), 1.0, None, 0, 1.0, 9)
         found += sent(root.hear(1, "x", seek), say.Found)
     assert sorted(m.provider for _, m in found) == ["a", "r"]
 
 
 def test_who_is_not_root_passes_a_question_up():
     node = Node("a", parent="r")
-    seek = say.Seek("x", 4, query("q"), 1.0, None, False, say.NOT_YET, -1.0, 9)
+    seek = say.Seek("x", 4, query("q"), 1.0, None, say.NOT_YET, -1.0, 9)
     [(to, passed)] = sent(node.hear(1, "x", seek), say.Seek)
     assert (to, passed.asker, passed.hops) == ("r", "x", 8)
 

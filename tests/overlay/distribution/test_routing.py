@@ -26,11 +26,11 @@ def test_the_roots_own_half_is_chosen_from_at_once():
 def test_what_can_stay_is_not_moved_to_where_it_does_not_fit():
     leader = Node("r", members=("a",))
     leader.told(0, "a", Provider("a", 1.0))
-    move = seek(0, weight=3.0, epoch_=epoch(1), must_fit=True, fair=1.0)
-    assert leader.hear(1, "r", move) == []
-    anyway = seek(0, weight=3.0, epoch_=epoch(1), fair=1.0)
-    [(to, order)] = sent(leader.hear(1, "r", anyway), say.Move)
+    assert leader.hear(1, "r", seek(0, weight=3.0, epoch_=epoch(1), fair=1.0)) == []
+    fits = seek(0, weight=3.0, epoch_=epoch(1), fair=3.0)
+    [(to, order)] = sent(leader.hear(1, "r", fits), say.Move)
     assert (to, order.name, order.epoch) == ("x", "q", epoch(1))
+    assert sent(leader.hear(1, "r", seek(0, weight=3.0, fair=1.0)), say.Found)  # one that is new
 
 
 def test_nobody_is_asked_to_take_a_query_who_takes_none():

@@ -1,15 +1,11 @@
-"""Which queries move: out of overload always, for less traffic where it pays."""
+"""Which queries must leave their providers."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.overlay.distribution.making import running, subtree
 
-from thalweg.overlay.distribution.entries import Rate
-from thalweg.overlay.distribution.picture import Picture
-from thalweg.overlay.distribution.shifting import adapt, excess
-from thalweg.placement.arrays import floats
+from thalweg.overlay.distribution.shifting import excess
 
 
 def moved(shifts):
@@ -85,51 +81,3 @@ def test_moves_come_to_an_end_within_one_weight_of_the_bound(capability, queries
     for name, able in zip(names, capability, strict=True):
         load = sum(weight[q] for q in owner if owner[q] == name)
         assert load <= allowed * able * (1 + 1e-6) + spare
-
-
-APART = floats(np.array([[0.0, 20.0], [20.0, 0.0]]))
-
-
-def test_alike_queries_come_together_where_there_is_room():
-    rates = {s: Rate(s, "elsewhere", 1, 10.0) for s in (0, 1)}
-    a = subtree(
-        "a",
-        {"a": 1},
-        *(running(f"a{i}", "a", substreams=(0,)) for i in range(3)),
-        running("stray", "a", substreams=(1,)),
-    )
-    b = subtree("b", {"b": 1}, *(running(f"b{i}", "b", substreams=(1,)) for i in range(3)))
-    found = adapt(Picture([a, b], APART, rates), allowed=6.0, resting=(), seed=1)
-    assert [(r.query.name, to) for r, to in found] == [("stray", 1)]
-    assert adapt(Picture([a, b], APART, rates), 6.0, {"stray"}, 1) == []
-
-
-def test_too_much_at_one_child_flows_to_the_other():
-    a = subtree("a", {"a": 1}, *(running(f"q{i}", "a") for i in range(6)))
-    found = adapt(Picture([a, subtree("b", {"b": 1})], APART, {}), 4.0, (), seed=1)
-    assert [to for _, to in found] == [1, 1]
-
-
-def test_one_child_or_no_query_leaves_nothing_to_decide():
-    assert adapt(Picture([subtree("a", {"a": 1}, running("q", "a"))], APART, {}), 1.0, (), 1) == []
-    assert adapt(Picture([subtree("a", {"a": 1}), subtree("b", {})], APART, {}), 1.0, (), 1) == []
-
-
-def test_many_queries_are_coarsened_and_still_come_together(monkeypatch):
-    monkeypatch.setattr("thalweg.overlay.distribution.shifting.MOST_VERTICES", 20)
-    rates = {s: Rate(s, "elsewhere", 1, 10.0) for s in (0, 1)}
-    a, b = (
-        subtree(
-            name, {name: 1}, *(running(f"{name}{i}", name, substreams=(i % 2,)) for i in range(60))
-        )
-        for name in "ab"
-    )
-    found = adapt(Picture([a, b], APART, rates), allowed=75.0, resting=(), seed=1)
-    after = {r.query.name: to for r, to in found}
-    wants = [[0, 0], [0, 0]]  # by child and substream
-    for number, child in enumerate((a, b)):
-        for r in child.running.values():
-            wants[after.get(r.query.name, number)][r.query.substreams[0]] += 1
-    mostly_other, mostly_one = sorted(wants)  # coarse vertices may have a stray or two
-    assert mostly_other[1] >= 50
-    assert mostly_one[0] >= 50

@@ -11,6 +11,7 @@ and does that where what it has is not much better than chance.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,7 @@ class Standing:
 
     place: Ints  # the child; NONE for those that come from elsewhere, and so are dirty already
     density: Floats  # weight for each byte of state
+    cost: Floats | None = None  # what a gain is held against; None: what edges leading away cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +49,31 @@ def rebalance(task: MappingTask, standing: Standing, caution: Caution, rng: Gene
     """The child that each vertex goes to."""
     moves = Moves(task, map_greedily(task, standing.place))
     _diffuse(moves, standing, caution, rng)
-    _refine(moves, standing.place, caution, rng)
+    _refine(moves, standing, caution, rng)
     anew = mapped_anew(task, ints(moves.mapping), caution)
     return ints(moves.mapping) if anew is None else anew
 
 
 def mapped_anew(task: MappingTask, mapping: Ints, caution: Caution) -> Ints | None:
     """A mapping from scratch, where the present one is not much better than chance."""
+    if caution.start_over == inf:
+        return None
     anew = refine(task, relieve(task, map_greedily(task)))
+    if not (task.load(anew) <= task.most).all():
+        return None
     now, best = task.cut(mapping), task.cut(anew)
-    by_chance = now - best > caution.start_over * (_by_chance(task) - best)
-    fits = bool((task.load(anew) <= task.most).all())
-    return anew if by_chance and now - best > _WORTH_IT * now and fits else None
+    return anew if is_chance(now, best, _by_chance(task), caution) else None
+
+
+def is_chance(
+    now: float, best: float, chance: float, caution: Caution, *, at_stake: float = 0.0
+) -> bool:
+    """Whether a cut lacks so much of what could be saved that it is worth to start over.
+
+    `at_stake`: what those who would move cost in all, where that is more than what is seen here.
+    """
+    worth_it = _WORTH_IT * max(now, at_stake)
+    return now - best > max(caution.start_over * (chance - best), worth_it)
 
 
 def _by_chance(task: MappingTask) -> float:
@@ -104,10 +119,11 @@ def _picked(
     return int(candidates[np.argmax(density[candidates])])
 
 
-def _refine(moves: Moves, origin: Ints, caution: Caution, rng: Generator) -> None:
+def _refine(moves: Moves, standing: Standing, caution: Caution, rng: Generator) -> None:
     """In random order: back to where it was where that costs nothing, else to where it pays."""
-    task = moves.task
-    own = np.maximum(np.abs(task.pull).mean(axis=1), 1e-12)
+    task, origin = moves.task, standing.place
+    cost = np.abs(task.pull).mean(axis=1) if standing.cost is None else standing.cost
+    own = np.maximum(cost, 1e-12)
     for v in rng.permutation(len(origin)).tolist():
         room = task.weight[v] <= task.most - moves.load
         home = int(origin[v])

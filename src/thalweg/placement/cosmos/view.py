@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thalweg.placement.arrays import Floats, Ints, floats
-from thalweg.placement.cosmos.cost import Counts
+from thalweg.placement.cosmos.cost import Counts, counts
 from thalweg.placement.cosmos.hierarchy import Cluster
 from thalweg.placement.cosmos.mapping import MappingTask, map_greedily, refine, relieve
 from thalweg.placement.cosmos.model import Balance, Network, Substreams, Vertices
@@ -46,6 +46,23 @@ class View:
         edges = overlaps(vertices.interests, substreams.rate_bps)
         pull = self.pull(vertices)
         return MappingTask(edges, pull, vertices.weight, self.latency_ms, self.limits)
+
+    def cut(self, vertices: Vertices, substreams: Substreams, mapping: Ints) -> float:
+        """The weighted edge cut as it is seen from here, without a list of edges."""
+        wanting = counts(vertices.interests, mapping, len(self.limits))
+        pull = float(self.pull(vertices)[np.arange(len(mapping)), mapping].sum())
+        reached = self.latency_ms @ wanting
+        return pull + 0.5 * float(np.einsum("as,as,s->", wanting, reached, substreams.rate_bps))
+
+    def chance(self, vertices: Vertices, substreams: Substreams) -> float:
+        """That of a mapping which knows nothing but the limits, on the mean."""
+        share = self.limits / max(float(self.limits.sum()), 1e-300)
+        apart = float(share @ self.latency_ms @ share)
+        rows = vertices.interests
+        own = np.bincount(rows.indices, rows.data.astype(float) ** 2, rows.shape[1])
+        all_ = np.bincount(rows.indices, rows.data, rows.shape[1])
+        pairs = 0.5 * float(((all_**2 - own) * substreams.rate_bps).sum())
+        return float((self.pull(vertices) @ share).sum()) + pairs * apart
 
 
 def view(
