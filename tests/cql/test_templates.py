@@ -33,9 +33,10 @@ def taught(templates: Templates, text: str, catalog: Catalog) -> None:
 
 
 def recalled(templates: Templates, text: str, catalog: Catalog) -> Change | None:
-    statement = outlined(text, 0)
-    found = templates.find(statement, text) if statement is not None else None
-    return found.change(catalog, text, "bare") if found is not None else None
+    found = templates.recall(text, 0)
+    if found is None or not found[0].fits(catalog):
+        return None
+    return found[0].change(catalog, text, "bare")
 
 
 def form(change: Change) -> tuple[object, ...]:

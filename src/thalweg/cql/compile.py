@@ -8,8 +8,7 @@ from itertools import count
 
 from thalweg.cql.bind.statements import Change, change_of
 from thalweg.cql.errors import DEFAULT_NAME, CqlError, Diagnostic, Mistake
-from thalweg.cql.outline import outlined
-from thalweg.cql.parser import Recalled, parse_each
+from thalweg.cql.parser import parse_each
 from thalweg.cql.syntax import CreateQuery, Drop, Statement
 from thalweg.cql.templates import Recurring, Templates
 from thalweg.plan.catalog import Catalog, Definition, QueryDef
@@ -36,7 +35,7 @@ def compile_script(
     text: str, catalog: Catalog = NO_DEFINITIONS, *, name: str = DEFAULT_NAME
 ) -> Script:
     """Raises CqlError with the first error of every statement; then nothing is registered."""
-    statements, mistakes = parse_each(text, _recall)
+    statements, mistakes = parse_each(text, _TEMPLATES.recall)
     if mistakes:
         raise CqlError([m.diagnostic(text) for m in mistakes], text, name)
     so_far = _Definitions(catalog, statements)
@@ -57,7 +56,7 @@ def compile_script(
 
 def compile_each(texts: Sequence[str], catalog: Catalog = NO_DEFINITIONS) -> list[Script]:
     """Every statement for itself, one text after the other: those with a mistake are left out."""
-    parsed = [parse_each(text, _recall) for text in texts]
+    parsed = [parse_each(text, _TEMPLATES.recall) for text in texts]
     so_far = _Definitions(catalog, (s for statements, _ in parsed for s in statements))
     scripts = []
     for text, (statements, mistakes) in zip(texts, parsed, strict=True):
@@ -71,14 +70,6 @@ def compile_each(texts: Sequence[str], catalog: Catalog = NO_DEFINITIONS) -> lis
         mistakes.sort(key=lambda m: m.span)
         scripts.append(so_far.script(tuple(right), [m.diagnostic(text) for m in mistakes]))
     return scripts
-
-
-def _recall(text: str, position: int) -> Recalled[Recurring] | None:
-    statement = outlined(text, position)
-    known = _TEMPLATES.find(statement, text) if statement is not None else None
-    if statement is None or known is None:
-        return None
-    return known, statement.following, statement.is_last
 
 
 class _Definitions:
@@ -106,15 +97,24 @@ class _Definitions:
             self._definitions[key] = change.definition
 
     def _change(self, statement: Written, text: str, name: str) -> Change:
+        known = self._known(statement, text)
+        if known is not None:
+            return known.change(self._catalog, text, name)
         if isinstance(statement, Recurring):
-            change = statement.change(self._catalog, text, name)
-            if change is not None:
-                return change
             statement = statement.parsed(text)
         change = change_of(statement, self._catalog, text, name)
         if isinstance(statement, CreateQuery):
             _TEMPLATES.learn(statement, change, self._catalog, text)
         return change
+
+    def _known(self, statement: Written, text: str) -> Recurring | None:
+        if isinstance(statement, Recurring) and statement.fits(self._catalog):
+            return statement
+        if not isinstance(statement, CreateQuery | Recurring):
+            return None
+        # It may have been learnt from an earlier statement since the text was parsed.
+        found = _TEMPLATES.recall(text, statement.span[0])
+        return found[0] if found is not None and found[0].fits(self._catalog) else None
 
     def script(self, statements: tuple[Written, ...], errors: Iterable[Diagnostic] = ()) -> Script:
         """Of the statements that were taken since the last one."""

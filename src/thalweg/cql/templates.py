@@ -20,11 +20,12 @@ from thalweg.cql.bind.statements import Change, check_new
 from thalweg.cql.errors import Mistake, Span
 from thalweg.cql.lexer import unquoted
 from thalweg.cql.outline import Outline, Outlined, outlined
-from thalweg.cql.parser import parse_at
+from thalweg.cql.parser import Recalled, parse_at
 from thalweg.cql.parser.literals import number, temporal
 from thalweg.cql.syntax import NOWHERE, CreateQuery, Literal, Name, Statement
 from thalweg.plan.catalog import Catalog, Definition, QueryDef
 from thalweg.plan.expr import Lit
+from thalweg.plan.shapes import Kin, shape_of_plan
 from thalweg.plan.types import VARCHAR, SqlType
 
 MOST = 4_096  # outlines and templates; then all are forgotten
@@ -37,6 +38,7 @@ Variant = tuple[SqlType | str, ...]  # of each constant the type, or the text
 @dataclass(frozen=True, slots=True)
 class Template:
     plan: OpenPlan
+    kin: Kin
     from_now: bool
     reads: tuple[tuple[str, Definition], ...]  # what the plan was made for
     behind: int  # characters between the last token and the end of the statement
@@ -51,17 +53,19 @@ class Recurring:
     template: Template
     constants: Constants
 
-    def change(self, catalog: Catalog, text: str, default_name: str) -> Change | None:
-        """What the statement defines; None if names stand for something else now."""
-        template = self.template
-        if any(catalog.find(name) is not found for name, found in template.reads):
-            return None
+    def fits(self, catalog: Catalog) -> bool:
+        """Whether names still stand for what they stood for."""
+        return all(catalog.find(name) is found for name, found in self.template.reads)
+
+    def change(self, catalog: Catalog, text: str, default_name: str) -> Change:
+        """What the statement defines. Raises Mistake."""
         if self.name is not None:
             check_new(self.name, catalog)
         name = default_name if self.name is None else self.name.text
         start, end = self.span
-        plan = template.plan.filled(self.constants)
-        return Change(QueryDef(name, plan, text[start:end], template.from_now))
+        made = self.template
+        plan = made.plan.filled(self.constants)
+        return Change(QueryDef(name, plan, text[start:end], made.from_now, made.kin))
 
     def parsed(self, text: str) -> Statement:
         return parse_at(text, self.span[0])
@@ -72,16 +76,22 @@ class Templates:
         self._forms: dict[Outline, Form | None] = {}  # None: seen once
         self._made: dict[tuple[Outline, Variant], Template | None] = {}
 
-    def find(self, statement: Outlined, text: str) -> Recurring | None:
-        form = self._forms.get(statement.outline)
-        if form is None:
+    def recall(self, text: str, position: int) -> Recalled[Recurring] | None:
+        """The statement that begins here, if there is a template for it."""
+        statement = outlined(text, position)
+        form = self._forms.get(statement.outline) if statement is not None else None
+        if statement is None or form is None:
             return None
         read = _constants(form, statement, text)
-        template = self._made.get((statement.outline, read[1])) if read is not None else None
-        if read is None or template is None:
+        if read is None:
+            return None
+        constants, variant = read
+        template = self._made.get((statement.outline, variant))
+        if template is None:
             return None
         span = statement.start, statement.stop - template.behind
-        return Recurring(statement.name, span, template, read[0])
+        found = Recurring(statement.name, span, template, constants)
+        return found, statement.following, statement.is_last
 
     def learn(self, query: CreateQuery, change: Change, catalog: Catalog, text: str) -> None:
         """From a statement that had no template, and what has become of it."""
@@ -100,13 +110,14 @@ class Templates:
         known = self._forms[outline]
         if known is not None:
             read = _constants(known, statement, text)
-            if read is None or (outline, read[1]) not in self._made:
-                if read is not None:
-                    self._made[outline, read[1]] = None
+            assert read is not None, "the parser has read them"
+            key = outline, read[1]
+            if key not in self._made:
+                self._made[key] = None
                 return
         form, template = _template(statement, query, catalog, text)
         read = _constants(form, statement, text)
-        assert read is not None, "they have been read before"
+        assert read is not None, "the parser has read them"
         assert isinstance(change.definition, QueryDef)
         assert template.plan.filled(read[0]) == change.definition.plan
         self._forms[outline] = form
@@ -150,8 +161,14 @@ def _template(
         _reading(text, place, holes.literals.get(number))
         for number, place in enumerate(statement.constants)
     )
-    reads = tuple(context.findings.reads.items())
-    return form, Template(OpenPlan(plan), query.from_now, reads, statement.stop - query.span[1])
+    template = Template(
+        OpenPlan(plan),
+        Kin(shape_of_plan(plan)),
+        query.from_now,
+        tuple(context.findings.reads.items()),
+        statement.stop - query.span[1],
+    )
+    return form, template
 
 
 def _reading(text: str, place: Span, literal: Literal | None) -> Read | None:

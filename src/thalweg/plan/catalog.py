@@ -10,7 +10,7 @@ from thalweg.plan.types import BIGINT, DATE, INTEGER, TIMESTAMP, SqlType
 
 if TYPE_CHECKING:
     from thalweg.plan.nodes import Node
-    from thalweg.plan.shapes import Shape
+    from thalweg.plan.shapes import Kin, Shape
 
 MICROSECONDS_PER_MILLISECOND = 1000
 
@@ -78,13 +78,20 @@ class QueryDef:
     (`rest`), and then is made again for whoever asks: most of a site's queries are never looked at.
     """
 
-    __slots__ = ("_again", "_plan", "from_now", "name", "shape", "text")
+    __slots__ = ("_again", "_plan", "from_now", "kin", "name", "shape", "text")
 
-    def __init__(self, name: str, plan: Node, text: str = "", from_now: bool = False) -> None:
-        self.name, self.text, self.from_now = name, text, from_now
+    def __init__(
+        self,
+        name: str,
+        plan: Node,
+        text: str = "",
+        from_now: bool = False,
+        kin: Kin | None = None,
+    ) -> None:
+        self.name, self.text, self.from_now, self.kin = name, text, from_now, kin
         self._plan: Node | None = plan
         self._again: Callable[[QueryDef], Node] | None = None
-        self.shape: Shape | None = None  # once it rests; see `shapes.shape_of`
+        self.shape = kin.shape if kin is not None else None  # see `shapes.shape_of`
 
     @property
     def plan(self) -> Node:
@@ -95,7 +102,7 @@ class QueryDef:
 
     def rest(self, shape: Shape, again: Callable[[QueryDef], Node]) -> None:
         """Give the plan up; `again` makes the same one from the text."""
-        self._plan, self.shape, self._again = None, shape, again
+        self._plan, self.kin, self.shape, self._again = None, None, shape, again
 
     def __repr__(self) -> str:
         return f"QueryDef({self.name}: {self.text})"

@@ -22,6 +22,14 @@ class Shape:
         return tuple(f.name for f in self.schema)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Kin:
+    """Queries of one kin have the same plan but for constants in the conditions of its rows: what
+    does not depend on these has to be found out for one of them only."""
+
+    shape: Shape
+
+
 def shape_of(query: QueryDef) -> Shape:
     return query.shape or shape_of_plan(query.plan)
 

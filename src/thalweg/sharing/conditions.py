@@ -12,7 +12,7 @@ from thalweg.sharing.discrete import range_of
 from thalweg.sharing.ordering import expr_key, in_order
 from thalweg.sharing.ranges import Range
 
-_RANGES = frozenset(("=", "<", "<=", ">", ">="))
+RANGES = frozenset(("=", "<", "<=", ">", ">="))
 # Their first argument names a unit: it belongs to the function, not to the query's constants.
 _NAMES_A_UNIT = frozenset(("extract", "date_trunc"))
 
@@ -44,7 +44,7 @@ def classified(equalities: Sequence[Expr], others: Sequence[Expr], width: int) -
 def _as_range(condition: Expr) -> tuple[Expr, Range] | None:
     match condition:
         case Call(function, (expr, Lit(value, type_)), _) if (
-            function in _RANGES
+            function in RANGES
             and value is not None
             and expr.type == type_
             and (isinstance(expr, Col) or any(isinstance(e, Col) for e in walk(expr)))

@@ -75,7 +75,7 @@ def run(folder: Path, executor: Executor) -> None:
         running.add_stream(stream)
     (late,) = compile_script(LATE_SCRIPT, script.catalog).queries
     _stand(running, outlet, folder, script.queries)
-    if running.store.query(late.name) is not None:
+    if running.store.queries([late.name]):
         _stand(running, outlet, folder, [late])
     for number in range(BATCHES):
         if number == LATE_AFTER == _ticks(running) and late.name not in running.queries:

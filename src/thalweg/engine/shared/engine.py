@@ -86,6 +86,7 @@ class SharedEngine:
         self.observed = Observed()
         self.tried: set[frozenset[str]] = set()  # merges begun since the queries last changed
         self._settled = False  # whether grouping has nothing left to do
+        self._waits_after: int | None = None  # the tick after which it could do nothing
         self._pushed: dict[str, Pushed] | None = None
         self._runs: dict[str, Registered] | None = None
         self._windows: dict[str, list[Lengths]] = {}
@@ -109,9 +110,12 @@ class SharedEngine:
         A query that the book knows (after a restart) goes on where it was.
         """
         with self._lock:
-            registering = Registering(self)
-            made = [registering.registered(q) for q in queries]
-            self.store.write_queries((q.name, q.epoch, q.started, dict(q.horizons)) for q in made)
+            wanted = list(queries)
+            registering = Registering(self, wanted)
+            made = [registering.registered(q) for q in wanted]
+            self.store.write_queries(
+                (q.name, q.epoch, q.started, dict(q.horizons)) for q in registering.fresh(made)
+            )
             self.queries.update((q.name, q) for q in made)
             self.homes.update(registering.homes(made))
             self.forget_plan()
@@ -141,7 +145,7 @@ class SharedEngine:
 
     def state(self) -> tuple[dict[str, Any], ...]:
         """What is registered, to be restored if a change has to be taken back."""
-        return tuple(dict(getattr(self, part)) for part in _STATE)
+        return tuple(getattr(self, part).copy() for part in _STATE)
 
     def restore(self, state: tuple[dict[str, Any], ...]) -> None:
         for part, before in zip(_STATE, state, strict=True):
@@ -156,7 +160,7 @@ class SharedEngine:
     def runs(self) -> dict[str, Registered]:
         """What a tick computes: queries that run alone, and groups."""
         if self._runs is None:
-            alone = {name: q for name, q in self.queries.items() if name not in self.homes}
+            alone = self.homes.homeless(self.queries)
             self._runs = alone | {name: g.run for name, g in self.generations.items()}
         return self._runs
 
@@ -181,7 +185,7 @@ class SharedEngine:
 
     def forget_plan(self) -> None:
         """What is computed has changed."""
-        self._plan = self._pushed = self._runs = None
+        self._plan = self._pushed = self._runs = self._waits_after = None
         self._windows.clear()
 
     def resubscribe(self) -> None:
@@ -197,11 +201,13 @@ class SharedEngine:
             self._pushed = {name: pushed for name, pushed in found.items() if pushed is not None}
         return self._pushed
 
-    def _regroup(self) -> None:
-        if self.sharing is not Sharing.NEVER and not self._settled:
+    def _regroup(self, tick: int) -> None:
+        """Before a tick; `tick` is the last one. If nothing could be done then, it can't be now."""
+        if self.sharing is not Sharing.NEVER and not self._settled and self._waits_after != tick:
             regrouping = Regrouping(self)
             regrouping.run()
             self._settled = regrouping.settled
+            self._waits_after = None if regrouping.changed else tick
 
     # --- time
 
@@ -230,7 +236,7 @@ class SharedEngine:
             began = time.perf_counter()
             number, record = self.store.tick()
             if record is None:
-                self._regroup()
+                self._regroup(number)
                 cut = make_cut(
                     self.store,
                     self.plan,

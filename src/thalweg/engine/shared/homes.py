@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, MutableMapping
+from collections.abc import Collection, Iterator, Mapping, MutableMapping
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class Homes(MutableMapping[str, str]):
@@ -14,6 +17,14 @@ class Homes(MutableMapping[str, str]):
 
     def members_of(self, generation: str) -> Collection[str]:
         return self._members.get(generation, {}).keys()
+
+    def homeless(self, queries: Mapping[str, T]) -> dict[str, T]:
+        """Those that run alone."""
+        home = self._home  # asked for all queries before every tick
+        return {name: query for name, query in queries.items() if name not in home}
+
+    def copy(self) -> dict[str, str]:
+        return self._home.copy()
 
     def __getitem__(self, query: str) -> str:
         return self._home[query]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared.columns import needed_columns
@@ -45,10 +45,20 @@ class Registered:
         assert self.plan is not None, f"{self.name} lives in a group"
         return compile_query(self.plan)
 
-    @cached_property
+    @property
     def flow(self) -> str:
-        text = repr((self.epoch, self.streams, self.started, self.horizons))
-        return f"{self.epoch}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
+        return _flow(self.epoch, self.streams, self.started, self.horizons)
+
+
+@lru_cache(maxsize=1024)  # there are few, each of very many queries
+def _flow(
+    epoch: int,
+    streams: tuple[str, ...],
+    started: int | None,
+    horizons: tuple[tuple[str, int], ...],
+) -> str:
+    text = repr((epoch, streams, started, horizons))
+    return f"{epoch}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
 
 
 def make_plan(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,13 @@ from thalweg.engine.shared.columns import needed_columns
 from thalweg.engine.shared.compile import compile_query
 from thalweg.engine.shared.frames import FOREVER
 from thalweg.engine.shared.planning import Registered
-from thalweg.engine.shared.store import Store
 from thalweg.engine.shared.task import BEGINNING
 from thalweg.engine.shared.worth import Sharing
-from thalweg.plan.catalog import QueryDef
-from thalweg.plan.nodes import base_streams, check_output, resolution_us
+from thalweg.plan.catalog import QueryDef, StreamDef
+from thalweg.plan.nodes import check_output, resolution_us
+from thalweg.plan.shapes import Kin, shape_of
+from thalweg.sharing.alike import Alike
 from thalweg.sharing.core import NormalQuery
-from thalweg.sharing.normal import normalise
 
 if TYPE_CHECKING:
     from thalweg.engine.shared.engine import SharedEngine
@@ -25,57 +26,95 @@ if TYPE_CHECKING:
 Begun = tuple[int, int | None, dict[str, int]]  # epoch, from when on it counts, horizons
 
 
-class Registering:
-    """Queries that come together: what is the same for all of them is looked up once."""
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """What queries of one kin have in common."""
 
-    def __init__(self, engine: SharedEngine) -> None:
+    columns: tuple[str, ...]
+    reads: tuple[StreamDef, ...]
+    streams: tuple[str, ...]  # in order of name
+    forms: Alike
+
+
+class Registering:
+    """Queries that come together: what is the same for several is found out once."""
+
+    def __init__(self, engine: SharedEngine, queries: Sequence[QueryDef]) -> None:
         self._engine = engine
         self._watermark = cache(engine.watermark)
-        self._homes = engine.store.homes()
+        self._complete_from = cache(engine.store.complete_from)
+        names = [q.name for q in queries]
+        self._known = engine.store.queries(names)
+        self._homes = engine.store.homes(names)
         self._epoch = engine.store.tick()[0] + 1
+        self._common: dict[Kin, _Common] = {}
+        self._begun: dict[tuple[Kin, bool], Begun] = {}
 
     def registered(self, query: QueryDef) -> Registered:
         """A query as the engine runs it: as the book knows it, or new."""
-        engine, plan = self._engine, query.plan
-        check_output(plan)
-        resolution_us(plan)
-        reads = base_streams(plan)
-        for stream in reads:
+        engine, plan, common = self._engine, query.plan, self._common_of(query)
+        for stream in common.reads:
             engine.streams.setdefault(stream.name, stream)
-        found = None if engine.sharing is Sharing.NEVER else normalise(plan)
-        begun = engine.store.query(query.name) or self._begin(query)
-        epoch, started, horizons = begun
+        found = None if engine.sharing is Sharing.NEVER else common.forms.normal(plan)
+        epoch, started, horizons = self._known.get(query.name) or self._begun_of(query, common)
         return Registered(
             query.name,
-            engine.pool.one(tuple(f.name for f in plan.schema)),
-            engine.pool.one(tuple(sorted(s.name for s in reads))),
+            common.columns,
+            common.streams,
             epoch,
             started,
             engine.pool.one(_pairs(horizons)),
-            engine.pool.normal(found) if isinstance(found, NormalQuery) else None,
+            found if isinstance(found, NormalQuery) else None,
             plan if query.name not in self._homes else None,
         )
+
+    def fresh(self, queries: Iterable[Registered]) -> Iterator[Registered]:
+        """Those that the book does not know."""
+        return (q for q in queries if q.name not in self._known)
 
     def homes(self, queries: Iterable[Registered]) -> Iterator[tuple[str, str]]:
         """Where those live that lived in a group before a restart."""
         return ((q.name, self._homes[q.name]) for q in queries if q.name in self._homes)
 
-    def _begin(self, query: QueryDef) -> Begun:
-        streams = [s.name for s in base_streams(query.plan)]
-        now = min(map(self._watermark, streams))
+    def _common_of(self, query: QueryDef) -> _Common:
+        if query.kin is None:
+            return self._find_common(query)
+        if query.kin not in self._common:
+            self._common[query.kin] = self._find_common(query)
+        return self._common[query.kin]
+
+    def _find_common(self, query: QueryDef) -> _Common:
+        check_output(query.plan)
+        resolution_us(query.plan)
+        shape, pool = shape_of(query), self._engine.pool
+        return _Common(
+            pool.one(shape.columns),
+            shape.streams,
+            pool.one(tuple(sorted(s.name for s in shape.streams))),
+            Alike(pool),
+        )
+
+    def _begun_of(self, query: QueryDef, common: _Common) -> Begun:
+        if query.kin is None:
+            return self._begin(query, common)
+        key = query.kin, query.from_now
+        if key not in self._begun:
+            self._begun[key] = self._begin(query, common)
+        return self._begun[key]
+
+    def _begin(self, query: QueryDef, common: _Common) -> Begun:
+        now = min(map(self._watermark, common.streams))
         started = now if BEGINNING < now < FOREVER else None
         if query.from_now and started is not None:
-            return self._epoch, started, dict.fromkeys(streams, started)
-        return self._epoch, started, _complete_from(self._engine.store, query)
+            return self._epoch, started, dict.fromkeys(common.streams, started)
+        return self._epoch, started, self._horizons(query, common)
 
-
-def _complete_from(store: Store, query: QueryDef) -> dict[str, int]:
-    """Where a new query's inputs begin: with what is stored in all columns that it needs."""
-    streams = base_streams(query.plan)
-    needed: Mapping[str, Iterable[int]] = {s.name: range(len(s.fields)) for s in streams}
-    if not all(map(store.is_whole, streams)):
-        needed = needed_columns([compile_query(query.plan)])
-    return {s: store.complete_from(s, columns) for s, columns in needed.items()}
+    def _horizons(self, query: QueryDef, common: _Common) -> dict[str, int]:
+        """Where a new query's inputs begin: with what is stored in all columns that it needs."""
+        needed: Mapping[str, Iterable[int]] = {s.name: range(len(s.fields)) for s in common.reads}
+        if not all(map(self._engine.store.is_whole, common.reads)):
+            needed = needed_columns([compile_query(query.plan)])
+        return {s: self._complete_from(s, columns) for s, columns in needed.items()}
 
 
 def _pairs(horizons: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

@@ -62,23 +62,25 @@ class _Offer:
 
 
 class Regrouping:
-    """One round over an engine; `settled` says whether a later round could do more."""
+    """One round over an engine; `settled` says whether a later round could do more, `changed`
+    whether this one has done something."""
 
     def __init__(self, engine: SharedEngine) -> None:
         self.engine = engine
-        self.settled = True
+        self.settled, self.changed = True, False
         self._tick = engine.store.tick()[0]
         self._frontiers = dict(engine.store.all("SELECT flow, frontier FROM frontiers"))
 
     def run(self) -> None:
         parts: dict[Signature, list[Registered]] = {}
-        for query in self.engine.queries.values():
-            if query.name not in self.engine.homes and is_sharable(query):
+        alone = self.engine.homes.homeless(self.engine.queries).values()
+        for query in alone:
+            if is_sharable(query):
                 parts.setdefault(core_of(query).signature, []).append(query)
         with self.engine.store.transaction():
-            self._lift()
-            for alone in parts.values():
-                self._begin_together([q for q in alone if not self._has_run(q)])
+            self._lift([q for q in alone if is_liftable(q)])
+            for queries in parts.values():
+                self._begin_together([q for q in queries if not self._has_run(q)])
             groups: dict[Signature, list[Generation]] = {}
             for generation in self.engine.generations.values():
                 if generation.is_lifted:
@@ -88,12 +90,11 @@ class Regrouping:
                 left = [q for q in parts.get(signature, []) if q.name not in self.engine.homes]
                 self._merge(groups.get(signature, []), left)
 
-    def _lift(self) -> None:
+    def _lift(self, alone: Iterable[Registered]) -> None:
         """Rule 1 for queries with aggregates; they stay as they have begun."""
         alike: dict[tuple[object, ...], list[Registered]] = {}
-        for query in self.engine.queries.values():
-            is_new = query.name not in self.engine.homes and is_liftable(query)
-            if is_new and not self._has_run(query):
+        for query in alone:
+            if not self._has_run(query):
                 alike.setdefault(lifted_key(query), []).append(query)
         for members in alike.values():
             if len(members) > 1 and len(window_classes(members)) <= MOST_WINDOWS:
@@ -219,6 +220,7 @@ class Regrouping:
         return offer
 
     def _end(self, generation: Generation) -> None:
+        self.changed = True
         self.engine.store.end_generation(generation.name, self._tick)
         del self.engine.generations[generation.name]
         self.engine.forget_plan()
@@ -244,6 +246,7 @@ class Regrouping:
             made = lifted(made, name, family.outputs, normal.above, normal.kind)
         run = Registered(name, (), streams, epoch, started, horizons, made=made)
         generation = Generation(rep, run, family)
+        self.changed = True
         engine.store.write_generation(generation.name, pickle.dumps(generation))
         engine.generations[generation.name] = generation
         engine.forget_plan()
@@ -260,6 +263,7 @@ class Regrouping:
         moved = list(members)
         if not moved:
             return
+        self.changed = True
         self.engine.store.write_homes((m.name, self._tick + 1, home.name) for m in moved)
         for member in moved:
             self.engine.homes[member.name] = home.name

@@ -67,6 +67,13 @@ CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER NOT NU
 """
 
 
+_LISTED = "(SELECT value FROM json_each(?))"  # any number of names in one parameter
+
+
+def _listed(names: Iterable[str]) -> str:
+    return msgspec.json.encode(list(names)).decode()
+
+
 class StoreError(RuntimeError):
     """A data directory that can't be opened, and why."""
 
@@ -126,13 +133,12 @@ class Store:
 
     # --- queries
 
-    def query(self, name: str) -> tuple[int, int | None, dict[str, int]] | None:
-        """When a known query began: epoch, start, horizons."""
-        rows = self.all("SELECT epoch, started, horizons FROM queries WHERE name = ?", name)
-        if not rows:
-            return None
-        epoch, started, horizons = rows[0]
-        return epoch, started, msgspec.msgpack.decode(horizons, type=dict[str, int])
+    def queries(self, names: Iterable[str]) -> dict[str, tuple[int, int | None, dict[str, int]]]:
+        """When those that are known began: epoch, start, horizons."""
+        sql = f"SELECT name, epoch, started, horizons FROM queries WHERE name IN {_LISTED}"
+        decode = msgspec.msgpack.Decoder(dict[str, int]).decode
+        rows = self.all(sql, _listed(names))
+        return {name: (epoch, started, decode(h)) for name, epoch, started, h in rows}
 
     def write_queries(self, queries: Iterable[tuple[str, int, int | None, dict[str, int]]]) -> None:
         with self.transaction() as db:
@@ -175,11 +181,14 @@ class Store:
 
     # --- groups
 
-    def homes(self) -> dict[str, str]:
-        """The generation in which each member lives now."""
+    def homes(self, queries: Iterable[str]) -> dict[str, str]:
+        """The generations in which they live now; those that run alone are left out."""
         # With one max(), SQLite gives the other columns of the row that has it.
-        rows = self.all("SELECT query, generation, max(since) FROM homes GROUP BY query")
-        return {query: generation for query, generation, _ in rows}
+        sql = (
+            "SELECT query, generation, max(since) FROM homes "
+            f"WHERE query IN {_LISTED} GROUP BY query"
+        )
+        return {query: generation for query, generation, _ in self.all(sql, _listed(queries))}
 
     def homes_of(self, query: str) -> list[tuple[int, str]]:
         """Where a query has lived: the first tick, and the generation."""

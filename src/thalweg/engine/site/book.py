@@ -1,7 +1,6 @@
 """What a site adds to the data directory's book: statements, parked queries, sinks.
 
-Statements are kept as text, in order. The texts count: a new version may plan an old query better
-(`compiled` keeps what the present one has made of them).
+Statements are kept as text, in order: a new version may plan an old query better.
 """
 
 from __future__ import annotations

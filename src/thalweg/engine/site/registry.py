@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.sinks.base import Sink
 from thalweg.engine.site.book import Book, script_of
-from thalweg.engine.site.compiled import Compiled
 from thalweg.engine.site.dropping import purge_stream, reread_segments
 from thalweg.engine.site.feeds import Feeds
 from thalweg.engine.site.outlet import SiteOutlet
@@ -25,6 +24,7 @@ OpenSource = Callable[[StreamDef, Path], Source]
 OpenSink = Callable[[str, Path], Sink]  # by a text such as jsonl:FILE
 QUERY = "query"  # as the book calls it
 _NAME = "<catalog>"
+PARCEL = 1_000  # queries that are registered again at once
 PUSH = "push:"  # FROM 'push:', or no FROM: tuples are pushed
 
 
@@ -49,7 +49,6 @@ class Registry:
         self._turns = turns
         self._compiler, self._open_source, self._open_sink = compiler, open_source, open_sink
         self._base_folder = base_folder
-        self._compiled = Compiled(engine.store, compiler)
         self._shapes: dict[Shape, Shape] = {}  # each once: many queries have the same
         self._readable: tuple[Catalog, Catalog] | None = None  # a catalog, and it without queries
 
@@ -57,43 +56,35 @@ class Registry:
         """The catalog as it was; queries go on where they were, sources where they stopped."""
         parked = self._book.parked()
         with _without_collections():
-            catalog = self._restored()
-            self._register([d for d in catalog.definitions.values() if d.name not in parked])
-            self._settle(catalog, catalog.queries())
+            self._restore_definitions(parked)
         for query, name, target, folder in self._book.working_sinks():
             if query not in parked:
                 self._outlet.attach(query, name, self._open_sink(target, Path(folder)))
-        self._begin_feeds(catalog.streams())
+        self._begin_feeds(self.catalog.streams())
 
-    def _restored(self) -> Catalog:
-        """From the texts, and plans of queries that were made of them by this very code."""
+    def _restore_definitions(self, parked: Container[str]) -> None:
+        """From the texts, in parcels: the plans of all queries at once would take much space."""
         rows = self._book.definitions()
         others = script_of(text for _, kind, text in rows if kind != QUERY)
-        base = self._compiler(others, Catalog(), name=_NAME).catalog
-        plans = self._compiled.plans(base)
-        fresh = [t for name, kind, t in rows if kind == QUERY and (name, t) not in plans]
-        made = self._compiler(script_of(fresh), base, name=_NAME).catalog
-        definitions: dict[str, Definition] = {}
-        for name, kind, text in rows:
-            key = name.lower()
-            if kind == QUERY and (name, text) in plans:
-                plan, from_now = plans[name, text]
-                definitions[key] = QueryDef(name, plan, text, from_now)
-            else:
-                definitions[key] = made.definitions[key]
-        catalog = Catalog(definitions)
-        queries = catalog.queries()
-        if fresh or len(plans) > 2 * len(queries):
-            self._compiled.keep_only(queries, catalog)
-        return catalog
+        self.catalog = self._compiler(others, Catalog(), name=_NAME).catalog
+        self._register(self.catalog.definitions.values())
+        texts = [text for _, kind, text in rows if kind == QUERY]
+        for first in range(0, len(texts), PARCEL):
+            text = script_of(texts[first : first + PARCEL])
+            script = self._compiler(text, self.catalog, name=_NAME)
+            self._register(q for q in script.queries if q.name not in parked)
+            self._settle(script.catalog, script.queries)
 
     def _settle(self, catalog: Catalog, fresh: Iterable[QueryDef]) -> None:
         """The catalog stands; its new queries are registered, and their plans can go."""
         self.catalog = catalog
         again = self._plan_again  # one object for all
         for query in fresh:
-            shape = shape_of(query)
-            query.rest(self._shapes.setdefault(shape, shape), again)
+            query.rest(query.shape or self._one_shape(query), again)
+
+    def _one_shape(self, query: QueryDef) -> Shape:
+        shape = shape_of(query)
+        return self._shapes.setdefault(shape, shape)
 
     def _plan_again(self, query: QueryDef) -> Node:
         catalog = self.catalog
@@ -141,8 +132,6 @@ class Registry:
                 for definition in dropped:
                     self._unregister(definition)
                 self._register(created)
-                made = (d for d in created if isinstance(d, QueryDef))
-                self._compiled.keep(made, catalog)
         except BaseException:
             # The transaction took back what was written; take back what was done.
             self._engine.restore(before)
