@@ -10,6 +10,7 @@ from thalweg.experiments.catalogue import (
     cosmos_adaptation,
     cosmos_arrivals,
     cosmos_distribution,
+    cosmos_protocol,
     cosmos_rates,
     cosmos_routing,
 )
@@ -75,3 +76,13 @@ def test_routing_tells_rates_and_costs_for_each_cluster_size() -> None:
     for row in report.rows:
         assert row["WEC, in bulk"] < 1.05 * row["WEC, one by one"]
         assert row["root in bulk /s"] > row["end to end in bulk /s"] > 0
+
+
+def test_nodes_come_by_their_protocol_to_a_distribution_that_is_better_than_naive() -> None:
+    small = cosmos_protocol.Parameters(nodes=(12,), queries_per_node=8, seeds=1, rest_s=60)
+    report = cosmos_protocol.run(small, lambda *_: None)
+    [naive], [rest] = (
+        by_method(report, "WEC 10⁶")[name] for name in ("naive", "protocol, at rest")
+    )
+    assert rest < 0.95 * naive
+    assert by_method(report, "busiest")["protocol, at rest"][0] < 1.3  # heavy queries, few each
