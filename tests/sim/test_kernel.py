@@ -1,8 +1,13 @@
-"""The heap of things to do."""
+"""The calendar of things to do."""
+
+from heapq import heappop, heappush
 
 import pytest
 
-from thalweg.sim.kernel import Kernel
+from thalweg.overlay.generator import Generator
+from thalweg.sim.kernel import PAGE_BITS, Kernel
+
+PAGE_US = 1 << PAGE_BITS
 
 
 def test_things_happen_in_order_of_time_then_of_scheduling():
@@ -35,3 +40,33 @@ def test_the_past_is_refused():
     kernel.run_until(10)
     with pytest.raises(ValueError, match=r"2 µs in the past .* delays can't be negative"):
         kernel.after(-2, print)
+
+
+def test_the_calendar_keeps_the_order_of_one_heap_across_pages():
+    """Things that schedule more, for now, for the open page, for the next ones, and far ahead."""
+    delays = Generator(5)
+    kernel, seen, heap = Kernel(), [], []
+    scheduled = 0
+
+    def schedule(now_us):
+        nonlocal scheduled
+        reach_us = delays.choice((1, 50, PAGE_US, 40 * PAGE_US))
+        when_us = now_us + delays.below(reach_us)
+        scheduled += 1
+        heappush(heap, (when_us, scheduled))
+        kernel.at(when_us, happen, scheduled)
+
+    def happen(number):
+        seen.append((kernel.now_us, number))
+        if scheduled < 3_000:
+            for _ in range(delays.below(3)):
+                schedule(kernel.now_us)
+
+    for _ in range(200):
+        schedule(0)
+    while kernel.pending:
+        kernel.run_until(kernel.now_us + delays.below(3 * PAGE_US))
+        if scheduled < 3_000:
+            schedule(kernel.now_us)
+    assert len(seen) == scheduled >= 3_000
+    assert seen == [heappop(heap) for _ in range(scheduled)]

@@ -35,6 +35,16 @@ class Clock:
 
 
 @dataclass(slots=True, eq=False)
+class Timer:
+    """One setting of a timer. Most are cancelled: the kernel then finds out at a glance."""
+
+    host: Host
+    protocol: str
+    key: Hashable
+    is_set: bool = True
+
+
+@dataclass(slots=True, eq=False)
 class Host:
     address: Address
     index: int  # where it is in the network
@@ -42,7 +52,7 @@ class Host:
     stack: Stack | None = None  # None while it is down
     lives: int = 0  # how often it was started
     disk: dict[str, dict[str, bytes]] = field(default_factory=dict)  # protocol -> key -> value
-    timers: dict[tuple[str, Hashable], int] = field(default_factory=dict)  # -> the valid setting
+    timers: dict[tuple[str, Hashable], Timer] = field(default_factory=dict)  # those that are set
     gone: bool = False  # left for good
     paused: bool = False
     busy: bool = False  # a slow machine is at work on a step

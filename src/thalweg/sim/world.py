@@ -28,7 +28,7 @@ from thalweg.overlay.protocol import (
     TimerFired,
 )
 from thalweg.overlay.stack import Effects, Stack
-from thalweg.sim.host import Clock, Host
+from thalweg.sim.host import Clock, Host, Timer
 from thalweg.sim.kernel import Kernel
 from thalweg.sim.networks.model import Network
 from thalweg.sim.networks.uniform import UniformNetwork
@@ -62,7 +62,6 @@ class World:
         self._build = build
         self._trace = trace
         self._on_deliver = on_deliver
-        self._settings = 0  # of timers, numbered
 
     # --- what people and scenarios do ---
 
@@ -173,14 +172,15 @@ class World:
         else:
             self._step(host, protocol, Receive(sender, message))
 
-    def _due(self, host: Host, protocol: str, key: Hashable, setting: int) -> None:
-        if host.timers.get((protocol, key)) != setting:
+    def _due(self, timer: Timer) -> None:
+        if not timer.is_set:
             return  # cancelled, set anew, or of an earlier life
+        host = timer.host
         if host.paused or host.busy:
-            host.waiting.append((self._due, (host, protocol, key, setting)))
+            host.waiting.append((self._due, (timer,)))
             return
-        del host.timers[protocol, key]
-        self._step(host, protocol, TimerFired(key))
+        del host.timers[timer.protocol, timer.key]
+        self._step(host, timer.protocol, TimerFired(timer.key))
 
     def _called(self, host: Host, protocol: str, request: object) -> None:
         self._step(host, protocol, Call(request))
@@ -211,7 +211,7 @@ class World:
             elif kind is SetTimer:
                 self._set_timer(host, protocol, effect)  # type: ignore[arg-type]
             elif kind is CancelTimer:
-                host.timers.pop((protocol, effect.key), None)  # type: ignore[union-attr]
+                _cancel(host, protocol, effect.key)  # type: ignore[union-attr]
             elif kind is Persist:
                 self._persist(host, protocol, effect)  # type: ignore[arg-type]
             elif kind is Deliver:
@@ -246,10 +246,10 @@ class World:
                 f"{protocol} at {host.address} set timer {effect.key!r} "
                 f"for {effect.after_us} µs from now: a delay can't be negative"
             )
-        self._settings += 1
-        host.timers[protocol, effect.key] = self._settings
+        _cancel(host, protocol, effect.key)
+        timer = host.timers[protocol, effect.key] = Timer(host, protocol, effect.key)
         due_us = self.kernel.now_us + host.clock.true_delay_us(effect.after_us)
-        self.kernel.at(due_us, self._due, host, protocol, effect.key, self._settings)
+        self.kernel.at(due_us, self._due, timer)
 
     def _persist(self, host: Host, protocol: str, effect: Persist) -> None:
         drawer = host.disk.setdefault(protocol, {})
@@ -260,6 +260,8 @@ class World:
 
     def _switch_off(self, host: Host) -> None:
         host.stack = None
+        for timer in host.timers.values():
+            timer.is_set = False
         host.timers.clear()
         host.waiting.clear()
         host.paused = host.busy = False
@@ -267,3 +269,9 @@ class World:
     def _note(self, host: Host, what: str) -> None:
         if self._trace is not None:
             self._trace.note(self.kernel.now_us, host.address, what)
+
+
+def _cancel(host: Host, protocol: str, key: Hashable) -> None:
+    timer = host.timers.pop((protocol, key), None)
+    if timer is not None:
+        timer.is_set = False
