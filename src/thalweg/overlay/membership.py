@@ -19,7 +19,7 @@ exactly those that run (as many as its capacity allows).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 import msgspec
@@ -121,6 +121,17 @@ class Farewell(Message, frozen=True):
 
 
 class Membership:
+    __slots__ = (
+        "_asked_by",
+        "_generator",
+        "_order",
+        "_own",
+        "_probed",
+        "_tokens",
+        "address",
+        "settings",
+        "view",
+    )
     name = "membership"
     messages = (Ping, Ack, PingFor, Compare, Farewell)
     listens_to = ()
@@ -148,33 +159,42 @@ class Membership:
 
     def is_down(self, address: Address) -> bool:
         """Known to have stopped or left; somebody unheard of is not."""
+        if not self.view.gone:
+            return False  # the rule; and Chord asks several times a hop
         word = self.view.words.get(address)
         return word is not None and word.status > SUSPECT and word.incarnation != UNHEARD
 
     # --- events ---
 
     def step(self, now_us: int, event: Event) -> list[Effect]:
+        # The busy kinds first, by their type: a pattern that does not match costs more than a step.
+        if type(event) is Receive:
+            return self._receive(event.sender, event.message)
+        if type(event) is TimerFired:
+            return self._due(event.key)
         match event:
-            case Receive(sender, message):
-                return self._receive(sender, message)
-            case TimerFired("probe"):
-                return self._probe_next()
-            case TimerFired("compare"):
-                return self._compare()
-            case TimerFired(("ack", int(token))):
-                return self._ask_helpers(token)
-            case TimerFired(("suspect", int(token))):
-                return self._suspect(token)
-            case TimerFired(("down", str(address), int(incarnation))):
-                return self._take([Word(address, incarnation, DOWN)])
-            case Call(Join(contacts)):
-                return self._join(contacts)
             case Call(Doubt(address)):
                 return self._doubt(address)
+            case Call(Join(contacts)):
+                return self._join(contacts)
             case Init(address, seed, persisted):
                 return self._init(address, seed, persisted.get("self"), persisted.get("members"))
             case Leave():
                 return self._leave()
+        return []
+
+    def _due(self, timer: Hashable) -> list[Effect]:
+        match timer:
+            case "probe":
+                return self._probe_next()
+            case "compare":
+                return self._compare()
+            case ("ack", int(token)):
+                return self._ask_helpers(token)
+            case ("suspect", int(token)):
+                return self._suspect(token)
+            case ("down", str(address), int(incarnation)):
+                return self._take([Word(address, incarnation, DOWN)])
         return []
 
     def _init(
@@ -273,26 +293,26 @@ class Membership:
     # --- messages ---
 
     def _receive(self, sender: Address, message: Message) -> list[Effect]:
-        match message:
-            case Ping(token, words):
-                effects = self._take(words, sender)
-                return [*effects, Send(sender, Ack(token, self._words_for(sender)))]
-            case Ack(token, words):
-                return self._take(words, sender) + self._acked(token)
-            case PingFor(token, target, words):
-                effects = self._take(words, sender)
-                self._tokens += 1
-                self._asked_by[self._tokens] = (sender, token)
-                if len(self._asked_by) > self.settings.capacity:
-                    self._asked_by.pop(next(iter(self._asked_by)))  # the oldest: never answered
-                return [*effects, Send(target, Ping(self._tokens, self._words_for(target)))]
-            case Compare(words, is_answer):
-                effects = self._take(words, sender)
-                if not is_answer:
-                    effects.append(Send(sender, Compare(self._everything(), True)))
-                return effects
-            case Farewell(words):
-                return self._take(words, sender)
+        if type(message) is Ping:
+            effects = self._take(message.words, sender)
+            return [*effects, Send(sender, Ack(message.token, self._words_for(sender)))]
+        if type(message) is Ack:
+            return self._take(message.words, sender) + self._acked(message.token)
+        if type(message) is Compare:
+            effects = self._take(message.words, sender)
+            if not message.is_answer:
+                effects.append(Send(sender, Compare(self._everything(), True)))
+            return effects
+        if type(message) is PingFor:
+            effects = self._take(message.words, sender)
+            self._tokens += 1
+            self._asked_by[self._tokens] = (sender, message.token)
+            if len(self._asked_by) > self.settings.capacity:
+                self._asked_by.pop(next(iter(self._asked_by)))  # the oldest: never answered
+            target = message.target
+            return [*effects, Send(target, Ping(self._tokens, self._words_for(target)))]
+        if type(message) is Farewell:
+            return self._take(message.words, sender)
         return []
 
     def _acked(self, token: int) -> list[Effect]:

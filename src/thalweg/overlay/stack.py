@@ -34,6 +34,8 @@ MOST_INNER_EVENTS = 10_000
 class Stack:
     """Protocols from the lowest to the highest: the order in which they start."""
 
+    __slots__ = ("_listeners", "protocols")
+
     def __init__(self, protocols: Sequence[NodeProtocol]) -> None:
         self.protocols = {p.name: p for p in protocols}
         if len(self.protocols) < len(protocols):

@@ -36,7 +36,7 @@ class Word(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class View:
     """Members by address; at most `capacity` of them, so that a large network costs no more."""
 
-    __slots__ = ("_capacity", "_generator", "_tellings", "_with", "changed", "words")
+    __slots__ = ("_capacity", "_generator", "_tellings", "_with", "changed", "gone", "words")
 
     def __init__(self, capacity: int, generator: Generator) -> None:
         self.words: dict[Address, Word] = {}
@@ -45,6 +45,7 @@ class View:
         self._generator = generator
         self._tellings: dict[Address, int] = {}  # how often this news was told
         self._with = [0, 0, 0, 0]  # how many members have each status
+        self.gone = 0  # members that are down or left
 
     def is_up(self, address: Address) -> bool:
         word = self.words.get(address)
@@ -70,6 +71,7 @@ class View:
         else:
             return False
         self._with[word.status] += 1
+        self.gone = self._with[DOWN] + self._with[LEFT]
         self.words[word.address] = word
         if word.incarnation != UNHEARD:
             self._tellings[word.address] = 0

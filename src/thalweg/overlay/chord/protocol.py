@@ -21,7 +21,7 @@ the one before it as predecessor, and every lookup ends at the owner after O(log
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from thalweg.overlay.chord.lookup import Search
 from thalweg.overlay.chord.messages import (
@@ -71,6 +71,18 @@ _SELF, _FINGER = "self", "finger"
 
 
 class Chord:
+    __slots__ = (
+        "_asked",
+        "_busy_with",
+        "_finger",
+        "_generator",
+        "_membership",
+        "_quiet_periods",
+        "_searches",
+        "joined",
+        "settings",
+        "table",
+    )
     name = "chord"
     messages = MESSAGES
     listens_to = ("membership",)
@@ -116,36 +128,45 @@ class Chord:
     # --- events ---
 
     def step(self, now_us: int, event: Event) -> list[Effect]:
+        # The busy kinds first, by their type: a pattern that does not match costs more than a step.
+        if type(event) is Receive:
+            return self._receive(event.sender, event.message)
+        if type(event) is TimerFired:
+            return self._due(event.key)
         match event:
-            case Receive(sender, message):
-                return self._receive(sender, message)
-            case TimerFired(("route", int(token))):
-                return self._searches.unanswered(token)
-            case TimerFired(("neighbours", int(token))):
-                return [Tell("membership", Doubt(self._asked.unanswered(token)))]
-            case TimerFired("stabilise"):
-                again = SetTimer("stabilise", self.settings.stabilise_every_us)
-                return [again, *self._stabilise()]
-            case TimerFired("finger"):
-                again = SetTimer("finger", self.settings.fix_finger_every_us)
-                return [again, *self._fix_finger()]
-            case TimerFired("self"):
-                again = SetTimer("self", self.settings.find_self_every_us)
-                return [again, *self._find_self()]
-            case TimerFired(("again", int(token))):
-                return self._searches.again(token)
-            case TimerFired("alone") | Call(Create()):
-                return [] if self.joined else self._enter()
             case Heard(_, Up(address)):
                 return self._greet(address)
             case Heard(_, Down(address)):
                 self.table.drop(address)
             case Call(Lookup() as lookup):
                 return self._look_up(lookup)
+            case Call(Create()):
+                return [] if self.joined else self._enter()
             case Init(address, seed, persisted):
                 return self._init(address, seed, "joined" in persisted)
             case Leave():
                 return self._leave()
+        return []
+
+    def _due(self, timer: Hashable) -> list[Effect]:
+        match timer:
+            case "stabilise":
+                again = SetTimer("stabilise", self.settings.stabilise_every_us)
+                return [again, *self._stabilise()]
+            case "finger":
+                again = SetTimer("finger", self.settings.fix_finger_every_us)
+                return [again, *self._fix_finger()]
+            case "self":
+                again = SetTimer("self", self.settings.find_self_every_us)
+                return [again, *self._find_self()]
+            case "alone":
+                return [] if self.joined else self._enter()
+            case ("route", int(token)):
+                return self._searches.unanswered(token)
+            case ("neighbours", int(token)):
+                return [Tell("membership", Doubt(self._asked.unanswered(token)))]
+            case ("again", int(token)):
+                return self._searches.again(token)
         return []
 
     def _init(self, address: Address, seed: int, was_joined: bool) -> list[Effect]:
@@ -317,25 +338,26 @@ class Chord:
 
     def _receive(self, sender: Address, message: Message) -> list[Effect]:
         table = self.table
-        match message:
-            case AskNeighbours(token):
-                found = Neighbours(token, self.joined, table.predecessor, table.successors)
-                return [Send(sender, found)]
-            case Neighbours(token):
-                asked = self._asked.answered(token)
-                return [] if asked is None else [asked[1], *self._neighbours(asked[0], message)]
-            case FindOwner(token, key):
-                owners = table.owners(key) if self.joined else ()
-                down = self._membership.is_down
-                nearer = table.nearer(key, down) if self.joined and not owners else ()
-                return [Send(sender, Route(token, owners, nearer))]
-            case Route():
-                return self._searches.routed(message)
-            case Notify(successors):
-                return self._notified(sender, successors)
-            case Introduce():
-                may_be = self.joined and table.is_nearer_successor(sender)
-                return self._ask(sender) if may_be else []
-            case Leaving():
-                return self._goodbye(sender, message)
+        if type(message) is FindOwner:
+            token, key = message.token, message.key
+            owners = table.owners(key) if self.joined else ()
+            down = self._membership.is_down
+            nearer = table.nearer(key, down) if self.joined and not owners else ()
+            return [Send(sender, Route(token, owners, nearer))]
+        if type(message) is Route:
+            return self._searches.routed(message)
+        if type(message) is AskNeighbours:
+            token = message.token
+            found = Neighbours(token, self.joined, table.predecessor, table.successors)
+            return [Send(sender, found)]
+        if type(message) is Neighbours:
+            asked = self._asked.answered(message.token)
+            return [] if asked is None else [asked[1], *self._neighbours(asked[0], message)]
+        if type(message) is Notify:
+            return self._notified(sender, message.successors)
+        if type(message) is Introduce:
+            may_be = self.joined and table.is_nearer_successor(sender)
+            return self._ask(sender) if may_be else []
+        if type(message) is Leaving:
+            return self._goodbye(sender, message)
         return []

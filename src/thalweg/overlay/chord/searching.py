@@ -21,6 +21,16 @@ GivenUp = Callable[[Search], list[Effect]]
 
 
 class Searches:
+    __slots__ = (
+        "_asked",
+        "_found",
+        "_given_up",
+        "_membership",
+        "_resting",
+        "_settings",
+        "_table",
+    )
+
     def __init__(
         self,
         table: Table,

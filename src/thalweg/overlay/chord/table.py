@@ -18,6 +18,7 @@ NEARER_AT_ONCE = 3  # alternatives in one answer, so that one dead node does not
 
 class Table:
     __slots__ = (
+        "_first",
         "_known",
         "_known_from",
         "_positions",
@@ -38,6 +39,7 @@ class Table:
         self.fingers: dict[int, Address] = {}  # i -> owner of own_id + 2^i
         # A cache: successors and fingers, and their positions. Both are replaced where they change,
         # never changed in place.
+        self._first = IDS  # where the first successor is
         self._known: list[Address] = []
         self._positions: list[int] = []
         self._known_from: tuple[object, object] = (None, None)
@@ -50,8 +52,7 @@ class Table:
         """Whether it lies between this node and its successor."""
         if address == self.address:
             return False
-        first = self.successors[0] if self.successors else self.address
-        return self.position(address) < self.position(first)
+        return self.position(address) < self._first_position()
 
     def is_nearer_predecessor(self, address: Address) -> bool:
         if address == self.address:
@@ -84,7 +85,7 @@ class Table:
         """The key's owner and those after it, if the owner is this node's successor (or nobody)."""
         if not self.successors:
             return (self.address,)
-        if self._key_position(key) <= self.position(self.successors[0]):
+        if self._key_position(key) <= self._first_position():
             return self.successors
         return ()
 
@@ -112,6 +113,11 @@ class Table:
         known = self._by_position()
         return known[-1] if known else None
 
+    def _first_position(self) -> int:
+        """Of the first successor."""
+        self._by_position()
+        return self._first
+
     def _by_position(self) -> list[Address]:
         """Successors and fingers, each once, in ring order."""
         if self._known_from[0] is not self.successors or self._known_from[1] is not self.fingers:
@@ -119,6 +125,7 @@ class Table:
             by_position = sorted((self.position(a), a) for a in addresses)
             self._positions = [position for position, _ in by_position]
             self._known = [address for _, address in by_position]
+            self._first = self.position(self.successors[0]) if self.successors else IDS
             self._known_from = (self.successors, self.fingers)
         return self._known
 
