@@ -113,7 +113,6 @@ class Granter:
             query=job.query,
             weight=job.weight,
             epoch=None,
-            must_fit=False,
             level=NOT_YET,
             fair=UNKNOWN_FAIR,
             hops=_MOST_HOPS,

@@ -6,7 +6,7 @@ from math import inf
 
 import msgspec
 
-from thalweg.overlay.distribution.entries import Entry, Epoch, Query, Rate
+from thalweg.overlay.distribution.entries import Entry, Epoch, Query, Rate, Running
 from thalweg.overlay.protocol import Address, Message
 
 Claim = tuple[str, Epoch]  # of a query, by its name
@@ -32,11 +32,17 @@ class Noted(Message, frozen=True):
 
 
 class Round(Message, frozen=True):
-    """From the root down: adapt the cluster of this level; what load is fair, and all rates."""
+    """From the root down: adapt the cluster of this level; what load is fair, and all rates.
+
+    What was decided above: which queries come to this cluster, and which leave it.
+    """
 
     level: int
     fair: float  # load for each unit of capability
+    cost: float  # what a unit of load pays, as the root sees it: against that gains are held
     rates: tuple[Rate, ...]
+    coming: tuple[Running, ...] = ()
+    leaving: tuple[str, ...] = ()
 
 
 # --- where to, and who owns ---
@@ -49,8 +55,7 @@ class Seek(Message, frozen=True):
     token: int  # the asker's
     query: Query
     weight: float
-    epoch: Epoch | None  # that of an owner which is to Move it; None: it is new, and asked for
-    must_fit: bool  # it may as well stay where it is
+    epoch: Epoch | None  # of an owner that is to Move it if it fits; None: it is new, asked for
     level: int  # of the cluster to choose from; NOT_YET: to the root first
     fair: float
     hops: int

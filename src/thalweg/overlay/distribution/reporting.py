@@ -32,6 +32,7 @@ class Reporter:
         self.own: dict[str, Entry] = {}
         self.children: dict[Address, Copy] = {}
         self.orphans: dict[str, Orphan] = {}
+        self.revision = 0  # another one whenever anything was said that is new
         self._doubled: dict[tuple[str, Address], Epoch] = {}  # (key, owner) -> what beats it
         self._life = 0
         self._told: tuple[Address, int] | None = None  # the parent, and how far it has heard
@@ -80,6 +81,7 @@ class Reporter:
 
     def _settle(self, now_us: int, key: str) -> None:
         """Of all that is said about something the newest counts."""
+        self.revision += 1
         said = [c.entries[key] for c in self.children.values() if key in c.entries]
         if key in self.own:
             said.append(self.own[key])

@@ -1,17 +1,23 @@
-"""Rounds of redistribution (COSMOS 3.3.7): which queries a coordinator tells to move, and when.
+"""Rounds of redistribution (COSMOS 3.3.7): which queries move, decided from the root down.
 
-The root begins a round now and then. It looks after the load bound, then every coordinator from the
-root down re-balances and refines among its children. Who moves is told to its owner at once; what
-was moved just now rests.
+The root begins a round now and then. It looks after the load bound first. Then every coordinator
+from the root down decides which child each query goes to, and tells its children which ones come
+to them and which leave; the lowest ones tell the owners, so that a query moves once in a round,
+straight to its new provider. A decision that is lost on its way leaves the query where it is; what
+was told to move just now rests.
 """
 
 from __future__ import annotations
 
+import msgspec
+
+from thalweg.overlay.distribution.adapting import Change, Decision, Terms, accepted, adapt, cut
 from thalweg.overlay.distribution.entries import Running
 from thalweg.overlay.distribution.messages import Move, Round, Seek
+from thalweg.overlay.distribution.picture import Picture
 from thalweg.overlay.distribution.resting import Rests
 from thalweg.overlay.distribution.routing import Routing
-from thalweg.overlay.distribution.shifting import adapt, excess
+from thalweg.overlay.distribution.shifting import excess
 from thalweg.overlay.distribution.surveying import Survey
 from thalweg.overlay.generator import Generator
 from thalweg.overlay.protocol import Address, Effect, Send
@@ -41,56 +47,82 @@ class Rounds:
             if shift.to is not None:
                 effects.append(_move(running, shift.to))
             else:
-                order = _order(running, top, fair, must_fit=True)
-                effects += self._routing.route(now_us, order)
-        rates = survey.reported_rates()
-        survey.learn(rates)
-        if not shifts:
-            effects += self.go_on(now_us, Round(top, fair, rates))
-        return effects
+                effects += self._routing.route(now_us, _order(running, top, fair))
+        survey.learn(rates := survey.reported_rates())
+        return effects + self.go_on(now_us, Round(top, fair, self._cost(), rates))
+
+    def _cost(self) -> float:
+        """What a unit of load pays for its share of the cut, as the root sees it."""
+        if self._survey.top < 0:
+            return 0.0
+        picture = self._survey.picture(self._survey.top)
+        return cut(picture) / max(self._survey.whole().total_load, 1e-300)
 
     def go_on(self, now_us: int, message: Round) -> list[Effect]:
         """A round that comes from above: this node's clusters, and those of its children."""
-        self._survey.learn(message.rates)
+        survey = self._survey
+        survey.learn(message.rates)
+        terms = Terms((1 + self._slack) * message.fair, message.cost)
         effects: list[Effect] = []
-        for level in range(min(message.level, self._survey.top), -1, -1):
-            effects += self._adapt(now_us, level, message.fair)
-            if level > 0:
-                below = Round(level - 1, message.fair, message.rates)
-                effects += [Send(m, below) for m in self._survey.others(level)]
+        change = Change(message.coming, message.leaving)
+        for level in range(min(message.level, survey.top), -1, -1):
+            for name in change.leaving:
+                self._rests.move(now_us, name)
+            picture = survey.picture(level)
+            decided = self._decided(now_us, level, picture, terms, change)
+            if level == 0:
+                members = [c.address for c in picture.children]
+                return effects + [_move(d.running, members[d.to]) for d in decided]
+            below = _below(picture, decided, change)
+            for member in survey.others(level):
+                coming, leaving = below[member].coming, below[member].leaving
+                told = msgspec.structs.replace(
+                    message, level=level - 1, coming=coming, leaving=leaving
+                )
+                effects.append(Send(member, told))
+            change = below[survey.own]
         return effects
 
-    def _adapt(self, now_us: int, level: int, fair: float) -> list[Effect]:
-        survey = self._survey
-        picture = survey.picture(level)
-        known = (survey.version, fair, tuple(survey.rates.values()))
-        if self._adapted.get(level) == known:
+    def _decided(
+        self, now_us: int, level: int, picture: Picture, terms: Terms, change: Change
+    ) -> list[Decision]:
+        survey, rests = self._survey, self._rests
+        known = (survey.version, terms, tuple(survey.rates.values()))
+        if change == Change() and self._adapted.get(level) == known:
             return []
-        resting = self._rests.all(now_us)
+        resting = rests.all(now_us)
         if not resting:  # else there may be more to do, though nothing changes
             self._adapted[level] = known
-        allowed = (1 + self._slack) * fair
-        effects: list[Effect] = []
-        for running, to in adapt(picture, allowed, resting, self._generator.bits()):
-            self._rests.move(now_us, running.query.name)
-            self._rests.tire(now_us, running.query.name)
-            child = picture.children[to].address
-            if level == 0:
-                effects.append(_move(running, child))
-            elif child == survey.own:
-                effects += self._routing.route(now_us, _order(running, level - 1, fair))
-            else:
-                effects.append(Send(child, _order(running, level - 1, fair)))
-        return effects
+        decided = adapt(picture, terms, resting, self._generator.bits(), change)
+        if level == 0:
+            decided = accepted(decided, picture, terms.allowed, change.leaving)
+        for decision in decided:
+            rests.move(now_us, decision.running.query.name)
+            if decision.at is not None:
+                rests.tire(now_us, decision.running.query.name)
+        return decided
 
 
-def _order(running: Running, level: int, fair: float, *, must_fit: bool = False) -> Seek:
-    """To find a provider for one that moves, and to tell its owner.
+def _below(picture: Picture, decided: list[Decision], change: Change) -> dict[Address, Change]:
+    """What it means for each child."""
+    coming: dict[int, list[Running]] = {}
+    leaving: dict[int, list[str]] = {}
+    for decision in decided:
+        coming.setdefault(decision.to, []).append(decision.running)
+        if decision.at is not None:
+            leaving.setdefault(decision.at, []).append(decision.running.query.name)
+    found = {}
+    for number, child in enumerate(picture.children):
+        gone = [name for name in change.leaving if name in child.running]
+        leaves = (*gone, *leaving.get(number, ()))
+        found[child.address] = Change(tuple(coming.get(number, ())), leaves)
+    return found
 
-    What moves because its child has too much may find its room only when others have moved away.
-    """
+
+def _order(running: Running, level: int, fair: float) -> Seek:
+    """To find a provider for one that must move, and to tell its owner."""
     query, weight, owner = running.query, running.weight, running.owner
-    return Seek(owner, 0, query, weight, running.epoch, must_fit, level, fair, level + 1)
+    return Seek(owner, 0, query, weight, running.epoch, level, fair, level + 1)
 
 
 def _move(running: Running, to: Address) -> Effect:

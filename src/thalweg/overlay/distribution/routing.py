@@ -75,7 +75,7 @@ class Routing:
             for child in picture.children
         )
         least = seek.weight * (1 - ROUNDING)
-        lacking = room < least if seek.must_fit else np.isneginf(room)
+        lacking = np.isneginf(room) if seek.epoch is None else room < least
         if lacking.all():
             return None
         return picture.children[picture.cheapest(seek.query, seek.weight, room)].address
@@ -98,7 +98,6 @@ def _at(seek: Seek, level: int, fair: float) -> Seek:
         seek.query,
         seek.weight,
         seek.epoch,
-        seek.must_fit,
         level,
         fair,
         seek.hops - 1,

@@ -22,8 +22,8 @@ class Survey:
 
     @property
     def version(self) -> int:
-        """Another one whenever there is something new below."""
-        return self._reporter.ledger.version
+        """Another one whenever there is something new below, be it only which child says it."""
+        return self._reporter.revision
 
     @property
     def top(self) -> int:
