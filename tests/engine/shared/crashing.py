@@ -23,7 +23,6 @@ from thalweg.engine.generators import make_generator
 from thalweg.engine.shared import commit, engine, ingest, segments, store
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.executors import Executor, InProcess
-from thalweg.engine.shared.regrouping import Regrouping
 from thalweg.engine.shared.worth import Sharing
 from thalweg.engine.sinks import append, parquet
 from thalweg.engine.sinks.base import SinkOutlet, open_where_it_was
@@ -265,9 +264,9 @@ def _in_transaction(statement: str, due: Countdown, *, of_tick: bool) -> None:
 
 
 POINTS: dict[str, Callable[[Countdown], None]] = {
-    "before groups are changed": lambda due: _dying(Regrouping, "run", due),
+    "before groups are changed": lambda due: _dying(engine, "regroup", due),
     "in the middle of a move": lambda due: _dying(store.Store, "write_homes", due, after=True),
-    "after groups are changed": lambda due: _dying(Regrouping, "run", due, after=True),
+    "after groups are changed": lambda due: _dying(engine, "regroup", due, after=True),
     "before the tick's record": lambda due: _around_record(due, after=False),
     "after the record, before the tasks": lambda due: _around_record(due, after=True),
     "in a segment write": _half_a_bundle,

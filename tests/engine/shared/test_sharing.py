@@ -24,11 +24,13 @@ from tests.engine.shared.sharing_workloads import (
 
 from thalweg.engine import reference
 from thalweg.engine.arrivals import Arrival
-from thalweg.engine.shared import families
+from thalweg.engine.shared import engine as shared_engine
+from thalweg.engine.shared import families, lifting_rules
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.executors import InProcess
 from thalweg.engine.shared.groups import Generation, core_of
 from thalweg.engine.shared.kernels import group
+from thalweg.engine.shared.round import Round
 from thalweg.engine.shared.worth import Sharing
 
 SEEN: Counter[str] = Counter()
@@ -113,7 +115,12 @@ def count(engine: SharedEngine) -> None:
     """What the drawn sets really did."""
     SEEN["generations"] += len(engine.generations)
     SEEN["members"] += len(engine.homes)
-    SEEN["lifted"] += sum(g.is_lifted for g in engine.generations.values())
+    lifted = [g for g in engine.generations.values() if g.is_lifted]
+    SEEN["lifted"] += len(lifted)
+    homes = [{m.epoch for m in engine.members_of(g.name)} for g in lifted]
+    most = max((len(engine.members_of(g.name)) for g in lifted), default=0)
+    SEEN["most lifted together"] = max(most, SEEN["most lifted together"])
+    SEEN["lifted after they had run"] += sum(len(epochs) > 1 for epochs in homes)
     for pushed in engine.pushed.values():
         for family in pushed.families:
             for column in (*family.constants.looked_up, *family.constants.checked):
@@ -138,28 +145,32 @@ def test_members_of_groups_say_what_they_would_say_alone(
     run(workload, tuples_per_tick, tasks, sharing=sharing)
 
 
-def alike(form: str, top: str, *, late: bool = False) -> SharedWorkload:
-    """Three queries that differ in a constant and a window, over rows that repeat themselves."""
-    wheres = (form.format("s.v", low, low + 1) for low in range(3))
+def alike(
+    form: str, top: str, born: tuple[int, ...] = (0, 0, 0), since: str = ""
+) -> SharedWorkload:
+    """Queries that differ in a constant and a window, over rows that repeat themselves."""
+    wheres = (form.format("s.v", low % 3, low % 3 + 1) for low in range(len(born)))
     text = STREAMS + "".join(
-        f"CREATE QUERY q{i} AS "
-        + top.format("", "s.k, s.v", f"S [Range {2 * i + 1}] AS s" + where, "s.v")
+        f"CREATE QUERY q{i} {since} AS "
+        + top.format("", "s.k, s.v", f"S [Range {2 * (i % 3) + 1}] AS s" + where, "s.v")
         + ";"
         for i, where in enumerate(f" WHERE {w}" if w else "" for w in wheres)
     )
-    tuples = [Arrival(0, at, at, (1 + at % 2, at % 4, "a"), "+") for at in range(12)]
-    life = ((0, 99), (0, 99), (2 if late else 0, 99))
-    return SharedWorkload(text, {"S": tuples, "R": []}, life, (True,) * 3)
+    tuples = [Arrival(0, at, at, (1 + at % 2, at % 4, "a"), "+") for at in range(6 * len(born))]
+    life = tuple((tick, 99) for tick in born)
+    return SharedWorkload(text, {"S": tuples, "R": []}, life, (True,) * len(born))
 
 
 def test_every_rule_and_every_kind_of_index_is_hit() -> None:
     SEEN.clear()
     for form in ("", *FORMS):
         for top in dict.fromkeys(TOPS):
-            run(alike(form, top), 3, 1, sharing=Sharing.WHEREVER_POSSIBLE)
+            for born in ((0, 0, 0), (0, 1, 2, 3)):
+                run(alike(form, top, born), 3, 1, sharing=Sharing.WHEREVER_POSSIBLE)
     wanted = {
         "generations",
         "lifted",
+        "lifted after they had run",
         "members",
         "equality",
         "at least",
@@ -170,6 +181,21 @@ def test_every_rule_and_every_kind_of_index_is_hit() -> None:
         "of several windows",
     }
     assert not {w for w in wanted if not SEEN[w]}, SEEN
+
+
+LATER = (0, 1, 2, 3, 5, 6, 7, 8)
+
+
+def run_later() -> None:
+    for top in (t for t in dict.fromkeys(TOPS) if "COUNT" in t or "DISTINCT" in t):
+        for tasks, since in ((1, ""), (1, "FROM NOW"), (2, "")):
+            run(alike(FORMS[1], top, LATER, since), 1, tasks, sharing=Sharing.WHEREVER_POSSIBLE)
+
+
+def test_aggregates_that_come_one_after_the_other_are_brought_together() -> None:
+    SEEN.clear()
+    run_later()
+    assert SEEN["most lifted together"] == len(LATER)
 
 
 # --- a broken engine is caught
@@ -208,9 +234,9 @@ MUTANTS = {
 
 
 def run_all() -> None:
-    for late in (False, True):
+    for last in (0, 2):
         for form in ("", *FORMS):
-            run(alike(form, TOPS[0], late=late), 1, 1, sharing=Sharing.WHEREVER_POSSIBLE)
+            run(alike(form, TOPS[0], (0, 0, last)), 1, 1, sharing=Sharing.WHEREVER_POSSIBLE)
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
@@ -218,3 +244,45 @@ def test_the_sets_catch(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*MUTANTS[mutant])
     with pytest.raises((AssertionError, KeyError)):
         run_all()
+
+
+def _all_is_outlived(*_) -> bool:  # type: ignore[no-untyped-def]
+    return True
+
+
+def _moved_at_once(self, members, beside, **options):  # type: ignore[no-untyped-def]
+    home = _generation(self, members, beside, **options)
+    if beside is None:
+        self.move(members, home)
+    return home
+
+
+_generation = Round.generation
+MUTANTS_OF_LIFTING = {
+    "what only some have seen is not waited for": (lifting_rules, "is_outlived", _all_is_outlived),
+    "members move before their new home has caught up": (Round, "generation", _moved_at_once),
+    "a new home looks at no window until it has members": (
+        shared_engine,
+        "windows_in",
+        lambda family: [],
+    ),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS_OF_LIFTING)
+def test_aggregates_that_come_later_catch(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*MUTANTS_OF_LIFTING[mutant])
+    with pytest.raises((AssertionError, KeyError)):
+        run_later()
+
+
+@pytest.mark.parametrize("born", range(1, 4))
+def test_who_moves_has_seen_the_end_of_what_its_new_home_never_saw(born: int) -> None:
+    # The second query needs a column that was not kept until it came.
+    text = STREAMS + "CREATE QUERY q0 AS SELECT s.k FROM S [Range 3] AS s;"
+    text += "CREATE QUERY q1 AS SELECT s.v FROM S [Range 3] AS s;"
+    tuples = [Arrival(0, at, at, (at, at, "a"), "+") for at in range(12)]
+    workload = SharedWorkload(text, {"S": tuples, "R": []}, ((0, 99), (born, 99)), (True, True))
+    SEEN.clear()
+    run(workload, 1, 1, sharing=Sharing.WHEREVER_POSSIBLE)
+    assert SEEN["members"]

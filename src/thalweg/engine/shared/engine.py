@@ -27,10 +27,10 @@ from thalweg.engine.shared.executors import Executor, InProcess
 from thalweg.engine.shared.families import Lengths
 from thalweg.engine.shared.homes import Homes
 from thalweg.engine.shared.ingest import Landing, Receipt
-from thalweg.engine.shared.members import window_classes
+from thalweg.engine.shared.members import window_classes, windows_in
 from thalweg.engine.shared.planning import Registered, make_plan
 from thalweg.engine.shared.registering import Registering
-from thalweg.engine.shared.regrouping import Regrouping
+from thalweg.engine.shared.regrouping import regroup
 from thalweg.engine.shared.results import Emission, NoOutlet, Outlet, Results
 from thalweg.engine.shared.runner import read_report
 from thalweg.engine.shared.segments import Segment
@@ -180,7 +180,9 @@ class SharedEngine:
     def windows_of(self, generation: str) -> list[Lengths]:
         """The different windows of a group's members."""
         if generation not in self._windows:
-            self._windows[generation] = window_classes(self.members_of(generation))
+            family = self.generations[generation].family
+            members = self.members_of(generation)
+            self._windows[generation] = windows_in(family) if family else window_classes(members)
         return self._windows[generation]
 
     def forget_plan(self) -> None:
@@ -204,10 +206,9 @@ class SharedEngine:
     def _regroup(self, tick: int) -> None:
         """Before a tick; `tick` is the last one. If nothing could be done then, it can't be now."""
         if self.sharing is not Sharing.NEVER and not self._settled and self._waits_after != tick:
-            regrouping = Regrouping(self)
-            regrouping.run()
-            self._settled = regrouping.settled
-            self._waits_after = None if regrouping.changed else tick
+            done = regroup(self)
+            self._settled = done.settled
+            self._waits_after = None if done.changed else tick
 
     # --- time
 

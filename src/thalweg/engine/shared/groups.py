@@ -81,7 +81,8 @@ def knows_enough(horizons: Mapping[str, int], member: Registered, frontier: int)
         begins = horizons.get(stream, BEGINNING)
         if begins <= own.get(stream, BEGINNING):
             return True
-        return is_single if window.length is None else begins + window.length <= frontier
+        # The last tuple that was not seen ends at begins + length: that must have been said.
+        return is_single if window.length is None else begins + window.length < frontier
 
     return all(is_known(s.name, w) for s, w in zip(core.streams, core.windows, strict=True))
 
@@ -93,6 +94,10 @@ def core_of(member: Registered) -> Core:
 
 def has_ends(core: Core) -> bool:
     return any(w.length is not None for w in core.windows)
+
+
+def is_finite(member: Registered) -> bool:
+    return all(w.length is not None for w in core_of(member).windows)
 
 
 # --- the representative as an operator -----------------------------------------------------------

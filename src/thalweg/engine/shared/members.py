@@ -60,7 +60,6 @@ def lifted_key(member: Registered) -> tuple[object, ...]:
     assert member.normal is not None
     core = member.normal.core
     return (
-        member.flow,
         core.signature,
         core.outputs,
         tuple((e, manner_of(r)) for e, r in core.ranges),
@@ -120,3 +119,9 @@ def _horizons(rep: Representative, members: list[Registered]) -> np.ndarray | No
 def window_classes(members: Iterable[Registered]) -> list[Lengths]:
     """The different windows of members for which rows end."""
     return sorted({lengths_of(core_of(m)) for m in members if has_ends(core_of(m))})
+
+
+def windows_in(family: Family) -> list[Lengths]:
+    """The same of a family whose members may live elsewhere yet."""
+    found = {tuple(int(n) for n in lengths) for lengths in family.lengths.T}
+    return sorted(w for w in found if any(n != ENDLESS for n in w))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from thalweg.engine.shared.cut import watermark
 from thalweg.engine.shared.frames import FOREVER
 from thalweg.engine.shared.planning import Registered
-from thalweg.engine.shared.regrouping import GROUP
+from thalweg.engine.shared.round import GROUP
 from thalweg.engine.shared.task import BEGINNING
 from thalweg.engine.site.book import Parked, kind_of
 from thalweg.engine.site.errors import Unknown

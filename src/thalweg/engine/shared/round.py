@@ -1,0 +1,114 @@
+"""What a round of regrouping works with: how far runs have come, new generations, moves.
+
+A round looks at all queries before a tick, and never within one. `regrouping` and `lifting_rules`
+say who should be answered together; here is what they can do about it.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.columns import needed_columns
+from thalweg.engine.shared.groups import Generation, compile_group, core_of
+from thalweg.engine.shared.lifting import lifted
+from thalweg.engine.shared.members import lifted_family
+from thalweg.engine.shared.planning import Registered
+from thalweg.engine.shared.segments import SegmentReader
+from thalweg.engine.shared.task import BEGINNING
+from thalweg.engine.shared.worth import Part, Sharing, saving_s, statistics_for
+from thalweg.sharing.representative import representative
+
+if TYPE_CHECKING:
+    from thalweg.engine.shared.engine import SharedEngine
+
+SURELY_MANY = 64
+MOST_WINDOWS = 64  # different windows in one group: each is looked at in every tick
+GROUP = "group/"
+
+
+class Round:
+    """One round over an engine; `settled` says whether a later round could do more, `changed`
+    whether this one has done something."""
+
+    def __init__(self, engine: SharedEngine) -> None:
+        self.engine = engine
+        self.settled, self.changed = True, False
+        self.tick = engine.store.tick()[0]
+        self._frontiers = dict(engine.store.all("SELECT flow, frontier FROM frontiers"))
+
+    def has_run(self, run: Registered) -> bool:
+        return self.reached(run) > BEGINNING
+
+    def reached(self, run: Registered) -> int:
+        return self._frontiers.get(run.flow, BEGINNING)
+
+    def pays(self, parts: list[Part]) -> bool:
+        """Whether one representative for all costs less than what there is."""
+        engine = self.engine
+        if engine.sharing is Sharing.WHEREVER_POSSIBLE:
+            return True
+        if len(parts) > SURELY_MANY:
+            return True  # their number alone outweighs what a wider range may cost
+        statistics = statistics_for(
+            parts[0].core,
+            engine.observed,
+            engine.segments.values(),
+            SegmentReader(),
+            engine.folder / "segments",
+        )
+        return saving_s(parts, engine.observed, statistics) > 0
+
+    def end(self, generation: Generation) -> None:
+        self.changed = True
+        self.engine.store.end_generation(generation.name, self.tick)
+        del self.engine.generations[generation.name]
+        self.engine.forget_plan()
+
+    def generation(
+        self, members: list[Registered], beside: Registered | None, *, is_lifted: bool = False
+    ) -> Generation:
+        """A new one, which begins like a query that is new itself, or from what the SteMs hold."""
+        engine = self.engine
+        rep = representative(core_of(m) for m in members)
+        streams = members[0].streams
+        if beside is not None:
+            epoch, started, horizons = beside.epoch, beside.started, beside.horizons
+        else:
+            epoch, started = self.tick + 1, None
+            horizons = tuple(self.complete(members).items())
+        name = f"{GROUP}{engine.store.next_number('generations')}"
+        made: ph.Ending = compile_group(rep, (core_of(m) for m in members))
+        family = None
+        if is_lifted:
+            normal, family = members[0].normal, lifted_family(rep, members)
+            assert normal is not None
+            made = lifted(made, name, family.outputs, normal.above, normal.kind)
+        run = Registered(name, (), streams, epoch, started, horizons, made=made)
+        generation = Generation(rep, run, family)
+        self.changed = True
+        engine.store.write_generation(generation.name, pickle.dumps(generation))
+        engine.generations[generation.name] = generation
+        engine.forget_plan()
+        return generation
+
+    def complete(self, members: list[Registered]) -> dict[str, int]:
+        """From where the SteMs are complete in all that these need together."""
+        cores = [core_of(m) for m in members]
+        needed = needed_columns([compile_group(representative(cores), cores)])
+        found = ((s, self.engine.store.complete_from(s, of)) for s, of in sorted(needed.items()))
+        return {s: h for s, h in found if h > BEGINNING}
+
+    def move(self, members: Iterable[Registered], home: Generation) -> None:
+        moved = list(members)
+        if not moved:
+            return
+        self.changed = True
+        self.engine.store.write_homes((m.name, self.tick + 1, home.name) for m in moved)
+        for member in moved:
+            self.engine.homes[member.name] = home.name
+            self.engine.queries[member.name] = replace(member, plan=None)
+        self.engine.forget_plan()
