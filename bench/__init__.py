@@ -4,6 +4,7 @@ BENCHES = {
     "join": "the auction join: shared and native on the same files",
     "tick": "a tick's latency by the number of new events and of distinct joins",
     "submit": "from submit to the first result, and from an event to its result",
+    "register": "100,000 queries from a file: time, memory, and a start after a crash",
     "many-queries": "1 to 100,000 queries: shared, unshared, native and Flink on the same events",
     "many-shapes": "1,000 queries of 400 different joins, 2,000 new events a tick",
     "equality": "100,000 equality filters over one stream, 200,000 new events a tick",

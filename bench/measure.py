@@ -22,7 +22,7 @@ def disk_bytes(folder: Path) -> int:
 
 def family_bytes() -> int:
     """Proportional memory of this process and all its descendants (the JVM, Spark's workers)."""
-    return sum(_proportional_bytes(pid) for pid in _family())
+    return sum(process_bytes(pid) for pid in _family())
 
 
 def family_cpu_s() -> float:
@@ -52,7 +52,8 @@ def _own_pid() -> int:
     return int(Path("/proc/self").resolve().name)
 
 
-def _proportional_bytes(pid: int) -> int:
+def process_bytes(pid: int) -> int:
+    """A process's own part of memory that it may share with others."""
     try:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):

@@ -70,9 +70,9 @@ class _Total:
                 note(f"[yellow]{plain(warning['text'])}[/]")
             if as_json:
                 emit_json(result)
-        if not as_json:
-            for name in (name for result in results for name in result["queries"]):
-                emit(name)
+        names = [name for result in results for name in result["queries"]]
+        if names and not as_json:
+            emit("\n".join(names))
 
     def tell(self, texts: list[Text]) -> None:
         where = texts[0].name if len(texts) == 1 else f"{len(texts):,} texts"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from thalweg.cli.exits import BAD_INPUT, CommandFailed
 
-LARGEST_PART = 100_000  # characters, and a statement more
+LARGEST_PART = 400_000  # characters, and a statement more: ticks wait for it for half a second
 LARGEST_BATCH = 2_000  # texts
 # A semicolon that ends a line, outside strings and comments: a part can end there.
 _BREAK = re.compile(r"'[^']*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|(;[ \t\r]*\n)", re.DOTALL)

@@ -23,6 +23,7 @@ from thalweg.plan.nodes import (
     Mark,
     Node,
     Project,
+    ToStream,
     inputs_of,
     with_inputs,
 )
@@ -96,6 +97,10 @@ class OpenPlan:
         if id(node) not in self._open:
             return node
         match node:
+            case ToStream(kind, source):
+                return ToStream(kind, self._node(source, constants))
+            case Project(source, exprs, names):
+                return Project(self._node(source, constants), exprs, names)
             case Filter(source, condition):
                 return Filter(self._node(source, constants), self._expr(condition, constants))
             case Join(inputs, condition):

@@ -27,6 +27,7 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS definitions (
     name TEXT PRIMARY KEY, kind TEXT NOT NULL, text TEXT NOT NULL, place INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS definitions_by_place ON definitions (place);
 CREATE TABLE IF NOT EXISTS queries (
     name TEXT PRIMARY KEY, epoch INTEGER NOT NULL, started INTEGER, horizons BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS generations (

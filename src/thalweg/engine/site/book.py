@@ -5,12 +5,13 @@ Statements are kept as text, in order: a new version may plan an old query bette
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from thalweg.engine.shared.store import Store
 from thalweg.plan.catalog import Definition, QueryDef, StreamDef
 
+QUERY = "query"
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS folders (name TEXT PRIMARY KEY, folder TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS parked ("
@@ -46,6 +47,22 @@ class Book:
         """(name, kind, text) of all that stand, in the order in which they came."""
         rows = self.store.all("SELECT name, kind, text FROM definitions ORDER BY place")
         return [(name, kind, text) for name, kind, text in rows]
+
+    def other_texts(self) -> list[str]:
+        """Of all that are no queries, in order."""
+        sql = "SELECT text FROM definitions WHERE kind <> ? ORDER BY place"
+        return [text for (text,) in self.store.all(sql, QUERY)]
+
+    def query_texts(self, size: int) -> Iterator[list[str]]:
+        """Of the queries, in order, so many at a time."""
+        sql = (
+            "SELECT place, text FROM definitions WHERE kind = ? AND place > ? "
+            "ORDER BY place LIMIT ?"
+        )
+        last = -1
+        while rows := self.store.all(sql, QUERY, last, size):
+            last = rows[-1][0]
+            yield [text for _, text in rows]
 
     def define(self, defined: Iterable[tuple[Definition, str, str | None]]) -> None:
         """Statements with their texts, and the folder where a stream's paths start."""
@@ -123,7 +140,7 @@ def script_of(texts: Iterable[str]) -> str:
 def kind_of(definition: Definition) -> str:
     if isinstance(definition, StreamDef):
         return "relation" if definition.is_relation else "stream"
-    return "query" if isinstance(definition, QueryDef) else "view"
+    return QUERY if isinstance(definition, QueryDef) else "view"
 
 
 def text_in_book(definition: Definition, text: str) -> str:

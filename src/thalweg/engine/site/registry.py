@@ -22,7 +22,6 @@ from thalweg.plan.shapes import Shape, shape_of
 
 OpenSource = Callable[[StreamDef, Path], Source]
 OpenSink = Callable[[str, Path], Sink]  # by a text such as jsonl:FILE
-QUERY = "query"  # as the book calls it
 _NAME = "<catalog>"
 PARCEL = 1_000  # queries that are registered again at once
 PUSH = "push:"  # FROM 'push:', or no FROM: tuples are pushed
@@ -64,14 +63,11 @@ class Registry:
 
     def _restore_definitions(self, parked: Container[str]) -> None:
         """From the texts, in parcels: the plans of all queries at once would take much space."""
-        rows = self._book.definitions()
-        others = script_of(text for _, kind, text in rows if kind != QUERY)
+        others = script_of(self._book.other_texts())
         self.catalog = self._compiler(others, Catalog(), name=_NAME).catalog
         self._register(self.catalog.definitions.values())
-        texts = [text for _, kind, text in rows if kind == QUERY]
-        for first in range(0, len(texts), PARCEL):
-            text = script_of(texts[first : first + PARCEL])
-            script = self._compiler(text, self.catalog, name=_NAME)
+        for texts in self._book.query_texts(PARCEL):
+            script = self._compiler(script_of(texts), self.catalog, name=_NAME)
             self._register(q for q in script.queries if q.name not in parked)
             self._settle(script.catalog, script.queries)
 
