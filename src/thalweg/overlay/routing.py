@@ -7,7 +7,6 @@ who is who.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Protocol
 
 from thalweg.overlay.generator import stable_hash
@@ -20,10 +19,20 @@ Scope = int  # which nodes a message is for, in the overlay's own terms: a limit
 Part = tuple[Address, Scope]
 
 
-@lru_cache(maxsize=1 << 16)  # every hop compares identifiers, and hashing is dear
+# Every hop compares identifiers, and hashing is dear. (A cache that keeps track of use would touch
+# five entries at each look.)
+_IDS: dict[str, int] = {}
+_MOST_IDS = 1 << 16
+
+
 def id_of(name: str) -> int:
     """Of an address or of a key."""
-    return stable_hash(name)
+    found = _IDS.get(name)
+    if found is None:
+        if len(_IDS) >= _MOST_IDS:
+            _IDS.clear()
+        found = _IDS[name] = stable_hash(name)
+    return found
 
 
 class Routing(Protocol):

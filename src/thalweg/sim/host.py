@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from thalweg.overlay.protocol import Address
 from thalweg.overlay.stack import Stack
 
@@ -34,8 +36,7 @@ class Clock:
         return local_delay_us * PPM // (PPM + self.drift_ppm)
 
 
-@dataclass(slots=True, eq=False)
-class Timer:
+class Timer(msgspec.Struct, eq=False):
     """One setting of a timer. Most are cancelled: the kernel then finds out at a glance."""
 
     host: Host
@@ -44,11 +45,14 @@ class Timer:
     is_set: bool = True
 
 
+TRUE_CLOCK = Clock()
+
+
 @dataclass(slots=True, eq=False)
 class Host:
     address: Address
     index: int  # where it is in the network
-    clock: Clock = field(default_factory=Clock)
+    clock: Clock = TRUE_CLOCK
     stack: Stack | None = None  # None while it is down
     lives: int = 0  # how often it was started
     disk: dict[str, dict[str, bytes]] = field(default_factory=dict)  # protocol -> key -> value

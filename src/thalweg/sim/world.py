@@ -28,7 +28,7 @@ from thalweg.overlay.protocol import (
     TimerFired,
 )
 from thalweg.overlay.stack import Effects, Stack
-from thalweg.sim.host import Clock, Host, Timer
+from thalweg.sim.host import TRUE_CLOCK, Clock, Host, Timer
 from thalweg.sim.kernel import Kernel
 from thalweg.sim.networks.model import Network
 from thalweg.sim.networks.uniform import UniformNetwork
@@ -78,7 +78,7 @@ class World:
         """A new machine, still off; its index in the network is the next."""
         if address in self.hosts:
             raise ValueError(f"there is a host {address} already; restart() starts it again")
-        host = self.hosts[address] = Host(address, len(self.hosts), clock or Clock())
+        host = self.hosts[address] = Host(address, len(self.hosts), clock or TRUE_CLOCK)
         return host
 
     def start(self, address: Address) -> Host:

@@ -6,6 +6,7 @@ comes first. Fingers are the owners of n + 2^i; those that coincide are kept onc
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 
@@ -20,7 +21,8 @@ class Table:
     __slots__ = (
         "_first",
         "_known",
-        "_known_from",
+        "_known_fingers",
+        "_known_successors",
         "_positions",
         "address",
         "fingers",
@@ -41,8 +43,9 @@ class Table:
         # never changed in place.
         self._first = IDS  # where the first successor is
         self._known: list[Address] = []
-        self._positions: list[int] = []
-        self._known_from: tuple[object, object] = (None, None)
+        self._positions = array("Q")  # in one place: with many nodes, memory is what takes time
+        self._known_successors: object = None  # those that the cache was made from
+        self._known_fingers: object = None
 
     def position(self, address: Address) -> int:
         """How far clockwise it is; this node itself is once round."""
@@ -120,13 +123,13 @@ class Table:
 
     def _by_position(self) -> list[Address]:
         """Successors and fingers, each once, in ring order."""
-        if self._known_from[0] is not self.successors or self._known_from[1] is not self.fingers:
+        if self._known_successors is not self.successors or self._known_fingers is not self.fingers:
             addresses = dict.fromkeys((*self.successors, *self.fingers.values()))
             by_position = sorted((self.position(a), a) for a in addresses)
-            self._positions = [position for position, _ in by_position]
+            self._positions = array("Q", [position for position, _ in by_position])
             self._known = [address for _, address in by_position]
             self._first = self.position(self.successors[0]) if self.successors else IDS
-            self._known_from = (self.successors, self.fingers)
+            self._known_successors, self._known_fingers = self.successors, self.fingers
         return self._known
 
     # --- fingers ---
