@@ -339,14 +339,15 @@ class Membership:
         self, words: Iterable[Word], sender: Address | None = None, chance: float = HEARD_OF
     ) -> list[Effect]:
         effects: list[Effect] = []
+        members = self.view.words
         for word in words:
             address = word.address
+            known = members.get(address)
+            if known == word:
+                continue  # most of what one hears is old
             if address == self.address:
                 effects += self._object_to(word)
                 continue
-            known = self.view.words.get(address)
-            if known == word:
-                continue  # most of what one hears is old
             was_up = known is not None and known.status <= SUSPECT
             if word.status == DOWN and known is not None and known.status == ALIVE:
                 # Hearsay of one who was cut off: the accused gets its chance to object first.

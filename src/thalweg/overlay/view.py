@@ -36,13 +36,23 @@ class Word(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class View:
     """Members by address; at most `capacity` of them, so that a large network costs no more."""
 
-    __slots__ = ("_capacity", "_generator", "_tellings", "_with", "changed", "gone", "words")
+    __slots__ = (
+        "_capacity",
+        "_generator",
+        "_reserve",
+        "_tellings",
+        "_with",
+        "changed",
+        "gone",
+        "words",
+    )
 
     def __init__(self, capacity: int, generator: Generator) -> None:
         self.words: dict[Address, Word] = {}
         self.changed = False  # whether members came or went since the flag was lowered
         self._capacity = capacity
         self._generator = generator
+        self._reserve = 0.0  # towards strangers: see _lets_in
         self._tellings: dict[Address, int] = {}  # how often this news was told
         self._with = [0, 0, 0, 0]  # how many members have each status
         self.gone = 0  # members that are down or left
@@ -93,7 +103,7 @@ class View:
         """Those who left go first; otherwise chance decides, so that a view is a fair sample."""
         if self._with[LEFT]:
             candidates = self._between(LEFT, LEFT)
-        elif word.status <= SUSPECT and self._generator.chance(chance):
+        elif word.status <= SUSPECT and self._lets_in(chance):
             # Half of the room is safe for members that are down: they may be the other half of a
             # partition, and nobody else might remember them.
             crowded = self._with[DOWN] > self._capacity // 2
@@ -103,6 +113,18 @@ class View:
         victim = self._generator.choice(candidates)
         self._with[self.words.pop(victim).status] -= 1
         self._tellings.pop(victim, None)
+        return True
+
+    def _lets_in(self, chance: float) -> bool:
+        """Each stranger wears the reserve down by its chance; who ends it is let in.
+
+        A new one is drawn, 1 on average. So strangers come in as often as if each had had a draw of
+        its own, at the price of one draw in ten: in a large network most words are about strangers.
+        """
+        self._reserve -= chance
+        if self._reserve > 0 and chance < 1:
+            return False
+        self._reserve = 2 * self._generator.unit()
         return True
 
     def _between(self, best: int, worst: int) -> list[Address]:
