@@ -10,7 +10,8 @@ from tests.placement.cosmos.systems import cut_by_pairs, system, systems
 
 from thalweg.placement.arrays import ints
 from thalweg.placement.cosmos.model import Balance
-from thalweg.placement.cosmos.sweeping import Places, place_in_order, sweep
+from thalweg.placement.cosmos.places import Places, place_in_order
+from thalweg.placement.cosmos.sweeping import sweep
 from thalweg.placement.cosmos.system import Settings, System
 from thalweg.placement.cosmos.view import global_view
 

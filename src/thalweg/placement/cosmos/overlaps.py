@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg.placement.arrays import Floats
-from thalweg.placement.cosmos.model import Sparse
+from thalweg.placement.cosmos.model import Sparse, summed
 
 Edges = npt.NDArray[np.float32]  # [vertex, vertex], symmetric, nothing on the diagonal
 
@@ -18,13 +18,12 @@ _DENSE_GAIN = 60.0  # a dense product does so many steps in the time of one spar
 
 def overlaps(interests: Sparse, rate_bps: Floats) -> Edges:
     """The exact weights, by whichever product is quicker: that of sparse or of dense rows."""
-    vertices = interests.shape[0]
-    wanting = np.bincount(interests.indices, minlength=interests.shape[1])
-    shared = np.flatnonzero(wanting > 1)
-    scaled = interests[:, shared].astype(np.float32)
-    scaled.data *= np.sqrt(rate_bps[shared]).astype(np.float32)[scaled.indices]
-    sparse_steps = float((wanting[shared].astype(float) ** 2).sum())
-    if sparse_steps * _DENSE_GAIN < vertices**2 * len(shared):
+    vertices, substreams = interests.shape
+    scaled = interests.astype(np.float32)
+    scaled.data = scaled.data * np.sqrt(rate_bps).astype(np.float32)[scaled.indices]
+    wanting = np.bincount(scaled.indices, minlength=substreams)
+    sparse_steps = float((wanting.astype(float) ** 2).sum())
+    if sparse_steps * _DENSE_GAIN < vertices**2 * substreams:
         edges: Edges = (scaled @ scaled.T).toarray()
     else:
         rows = scaled.toarray()
@@ -35,9 +34,7 @@ def overlaps(interests: Sparse, rate_bps: Floats) -> Edges:
 
 def collapsed(edges: Edges, into: npt.NDArray[np.integer], count: int) -> Edges:
     """The edges between coarse vertices: sums of those between their parts."""
-    order = np.argsort(into, kind="stable")
-    starts = np.searchsorted(into[order], np.arange(count))
-    rows = np.add.reduceat(edges[order], starts, axis=0)
-    found: Edges = np.add.reduceat(rows[:, order], starts, axis=1)
+    halfway = np.ascontiguousarray(summed(edges, into, count).T)
+    found: Edges = summed(halfway, into, count)
     np.fill_diagonal(found, 0.0)
     return found

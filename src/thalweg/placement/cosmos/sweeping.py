@@ -1,118 +1,27 @@
-"""Placing and moving queries of graphs whose edges can't be listed.
+"""Moving queries one by one to where they cost less, of graphs whose edges can't be listed.
 
-All that a query pays at a place follows from one table: for each substream and place, its rate
-times the ways to its source and to all other queries that want it. A query's cost is a sum of some
-rows of the table, and placing it adds to those rows. So 60,000 queries on 256 providers are placed
-one by one in seconds, exactly, though they have a billion edges.
+What every query pays everywhere is computed at once. Nearly all that would like to move find no
+room where they would go, and that is seen without another look at their edges: only for the few for
+which a move seems to pay is it computed again, given where all others are by then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
-from thalweg.placement.arrays import NONE, Floats, Ints, ints
-from thalweg.placement.cosmos.cost import counts
-from thalweg.placement.cosmos.mapping import ROUNDING
+from thalweg.placement.arrays import Flags, Ints, ints
 from thalweg.placement.cosmos.model import Substreams, Vertices
+from thalweg.placement.cosmos.places import Places
 from thalweg.placement.cosmos.view import View
 
-Table = npt.NDArray[np.float32]  # [substream, place]
-
-_AT_ONCE = 2_000  # vertices
 ROUNDED = 1e-6  # of a query's cost: smaller gains are none
+_ENTRIES = 1 << 24  # of a matrix of costs: more queries are looked at part by part
+_ABREAST = 1_000  # queries that are asked at once whether a move seems to pay
 
-
-class Places:
-    """Queries at places, with the cost of every other place at hand for any one of them."""
-
-    def __init__(self, vertices: Vertices, substreams: Substreams, seen: View) -> None:
-        self.mapping = np.full(len(vertices), NONE, np.int32)
-        self.load = np.zeros(len(seen.limits))
-        self._most = seen.limits * (1 + ROUNDING)
-        self._weight = vertices.weight
-        self._vertices = vertices
-        self._proxy_ms = seen.proxy_ms.astype(np.float32)
-        self._results = vertices.results.tocsr()
-        self._latency_ms = seen.latency_ms.astype(np.float32)
-        self.table: Table = seen.field.astype(np.float32)
-        rows = vertices.interests
-        self._starts = rows.indptr.tolist()
-        self._substreams, self._counts = rows.indices, rows.data
-        self._flow = (rows.data * substreams.rate_bps[rows.indices]).astype(np.float32)
-        own = np.concatenate([[0.0], np.cumsum(rows.data * self._flow, dtype=float)])
-        # the weight of a vertex's edges to itself
-        self._own = np.diff(own[rows.indptr]).astype(np.float32)
-
-    def costs(self, v: int) -> Floats:
-        """What the vertex pays at each place, given where all others are."""
-        low, high = self._starts[v], self._starts[v + 1]
-        found = self._counts[low:high] @ self.table[self._substreams[low:high]]
-        found += self._pull(v)
-        at = self.mapping[v]
-        if at != NONE:  # it is in the table itself
-            found = found - self._own[v] * self._latency_ms[at]
-        return np.asarray(found, float)
-
-    def _pull(self, v: int) -> npt.NDArray[np.float32]:
-        mine = slice(self._results.indptr[v], self._results.indptr[v + 1])
-        rates = self._results.data[mine].astype(np.float32)
-        return np.asarray(rates @ self._proxy_ms[self._results.indices[mine]])
-
-    def put(self, v: int, to: int) -> None:
-        low, high = self._starts[v], self._starts[v + 1]
-        at = int(self.mapping[v])
-        nearer = self._latency_ms[to]
-        if at != NONE:
-            nearer = nearer - self._latency_ms[at]
-            self.load[at] -= self._weight[v]
-        self.table[self._substreams[low:high]] += self._flow[low:high, None] * nearer
-        self.load[to] += self._weight[v]
-        self.mapping[v] = to
-
-    def put_all(self, vertices: Vertices, substreams: Substreams, mapping: Ints) -> None:
-        """Many that were nowhere before, at once."""
-        wanting = counts(vertices.interests, mapping, len(self.load))
-        reached = (self._latency_ms @ wanting).T
-        self.table += reached * substreams.rate_bps.astype(np.float32)[:, None]
-        self.load = self.load + np.bincount(mapping, self._weight, len(self.load))
-        self.mapping[:] = mapping
-
-    def best(self, v: int, cost: Floats) -> int:
-        """The cheapest place with room; where none has any, that with the least violation."""
-        over = self.load + self._weight[v] - self._most
-        at = self.mapping[v]
-        if at != NONE:
-            over[at] = self.load[at] - self._most[at]
-        room = over <= 0
-        return int(np.argmin(np.where(room, cost, np.inf) if room.any() else over))
-
-    def all_costs(self, first: int, last: int) -> npt.NDArray[np.float32]:
-        """Of many vertices at all places, as in `costs`."""
-        some = slice(first, last)
-        found = self._vertices.interests[some] @ self.table
-        found += self._results[some] @ self._proxy_ms
-        found -= self._own[some, None] * self._latency_ms[self.mapping[some]]
-        return np.asarray(found)
-
-    def gains(self) -> Floats:
-        """What each vertex would save at its best place, room or not."""
-        gain = np.zeros(len(self.mapping))
-        for first in range(
-            0, len(gain), _AT_ONCE
-        ):  # some at a time: all of them are a large matrix
-            cost = self.all_costs(first, first + _AT_ONCE)
-            here = cost[np.arange(len(cost)), self.mapping[first : first + _AT_ONCE]]
-            gain[first : first + _AT_ONCE] = here - cost.min(axis=1)
-        return gain
-
-
-def place_in_order(places: Places, order: Iterable[int]) -> None:
-    """Each where it adds least, given those before it (step b of the greedy mapping)."""
-    for v in order:
-        places.put(v, places.best(v, places.costs(v)))
+Costs = npt.NDArray[np.float32]  # [query, place]
 
 
 def sweep(
@@ -131,23 +40,51 @@ def sweep(
     """
     places = Places(vertices, substreams, seen)
     places.put_all(vertices, substreams, mapping)
+    at_once = max(1, _ENTRIES // len(seen.limits))
     for _ in range(passes):
-        gain = places.gains()
-        crowded = (places.load > seen.limits * (1 + ROUNDING))[places.mapping]
-        order = np.lexsort((-gain, ~crowded))
-        moved = _moves(places, order[(gain > 0)[order] | crowded[order]].tolist(), seen, least_gain)
+        moved = 0
+        for first in range(0, len(vertices), at_once):
+            last = min(first + at_once, len(vertices))
+            moved += _moves(places, first, last, max(least_gain, ROUNDED))
         if moved <= len(vertices) // 500:
             break
     return ints(places.mapping)
 
 
-def _moves(places: Places, order: list[int], seen: View, least_gain: float) -> int:
-    moved, most = 0, seen.limits * (1 + ROUNDING)
-    for v in order:
-        cost = places.costs(v)
-        at, to = int(places.mapping[v]), places.best(v, cost)
-        pays = cost[at] - cost[to] > max(least_gain, ROUNDED) * abs(cost[at])
-        if to != at and (pays or places.load[at] > most[at]):
-            places.put(v, to)
-            moved += 1
+def _moves(places: Places, first: int, last: int, least_gain: float) -> int:
+    """Of the vertices from first to last; how many moved."""
+    cost = places.all_costs(first, last)
+    moved = 0
+    for some in _in_order(places, cost, first):
+        promising = some[_seems_to_pay(places, cost[some], first + some, least_gain)]
+        for v in (first + promising).tolist():
+            at, exact = int(places.mapping[v]), places.costs(v)
+            to = places.best(v, exact)
+            pays = exact[at] - exact[to] > least_gain * abs(exact[at])
+            if to != at and (pays or places.load[at] > places.most[at]):
+                places.put(v, to)
+                moved += 1
     return moved
+
+
+def _in_order(places: Places, cost: Costs, first: int) -> Iterator[npt.NDArray[np.int64]]:
+    """Rows of the matrix: those at crowded places, then those that could gain, most first."""
+    at = places.mapping[first : first + len(cost)]
+    gain = cost[np.arange(len(cost)), at] - cost.min(axis=1)
+    crowded = (places.load > places.most)[at]
+    order = np.lexsort((-gain, ~crowded))
+    order = order[(gain > 0)[order] | crowded[order]]
+    for start in range(0, len(order), _ABREAST):
+        yield order[start : start + _ABREAST]
+
+
+def _seems_to_pay(
+    places: Places, cost: Costs, vertices: npt.NDArray[np.int64], least_gain: float
+) -> Flags:
+    """By costs as they were before the sweep, and by loads as they are now."""
+    at, weight = places.mapping[vertices], places.weight[vertices]
+    here = cost[np.arange(len(cost)), at]
+    room = weight[:, None] <= places.most - places.load
+    best = np.where(room, cost, np.inf).min(axis=1)
+    found: Flags = here - best > least_gain * np.abs(here)
+    return found | (places.load > places.most)[at]
