@@ -20,6 +20,7 @@ from thalweg.placement.cosmos.workload import Drawn
 
 RANDOM, ONLINE, BOUNDED, ADAPTIVE = "random", "online", "online, bounded", "online, adaptive"
 METHODS = (RANDOM, ONLINE, BOUNDED, ADAPTIVE)
+ANEW = "all distributed anew"  # at the end, as a yardstick
 INTERVAL_S = 200
 
 
@@ -59,6 +60,9 @@ def run(parameters: Parameters, progress: Progress) -> Report:
                 }
             )
         now = later
+    progress("everything distributed anew", 1.0)
+    anew = now.judge(distribute(now.system, now.proxy, settings)).row
+    rows.append({"s": parameters.intervals * INTERVAL_S, "method": ANEW, **anew, "moved": 1.0})
     return Report(
         "cosmos-arrivals",
         "New queries arrive (COSMOS, figure 3.10)",
@@ -91,28 +95,31 @@ def _routed(
 
 
 def _goals(rows: list[dict[str, Any]]) -> list[Goal]:
-    cut = {name: column(rows, name, "WEC 10⁹")[-1] for name in METHODS}
+    [best] = column(rows, ANEW, "WEC 10⁹")
+    moved = sum(column(rows, ADAPTIVE, "moved"))
     return [
         Goal(
-            "WEC of online, adaptive against random",
-            round(cut[ADAPTIVE] / cut[RANDOM], 4),
-            1.0,
+            "WEC of online, adaptive at the end against all distributed anew",
+            round(column(rows, ADAPTIVE, "WEC 10⁹")[-1] / best, 4),
+            1.05,
             "",
             False,
         ),
         Goal(
-            "busiest of online, adaptive at the end, of its share",
-            column(rows, ADAPTIVE, "busiest")[-1],
+            "busiest of online, adaptive, of its share, at worst",
+            max(column(rows, ADAPTIVE, "busiest")),
             1.1 + 1e-6,
             "",
             False,
         ),
+        Goal("migrations of a query, in all intervals", round(moved, 4), 1.0, "", False),
     ]
 
 
 def _beside(rows: list[dict[str, Any]]) -> list[Beside]:
     cut = {name: column(rows, name, "WEC 10⁹") for name in METHODS}
     told = ", ".join(f"{name} {cut[name][-1] / cut[RANDOM][-1]:.3f}" for name in METHODS[1:])
+    [anew] = column(rows, ANEW, "WEC 10⁹")
     uneven = ", ".join(
         f"{name} {column(rows, name, 'load spread')[-1]:.3f}"
         f" (busiest {column(rows, name, 'busiest')[-1]:.2f})"
@@ -122,9 +129,9 @@ def _beside(rows: list[dict[str, Any]]) -> list[Beside]:
         Beside(
             "3.10(a)",
             "random gets worse, online stays low, online-adaptive is the best",
-            f"WEC at the end, of random's: {told}",
-            "without a bound, online puts queries together where they cost least, and so costs "
-            "less than any distribution that keeps the bound",
+            f"WEC at the end, of random's: {told}; {ANEW}: {anew / cut[RANDOM][-1]:.3f}",
+            "without a bound, online puts queries together where they cost least (the busiest has "
+            "many times its share), and so costs less than any distribution that keeps the bound",
         ),
         Beside(
             "3.10(b)",

@@ -9,7 +9,7 @@ import numpy as np
 
 from thalweg.experiments.cosmos.judging import Verdict, judge
 from thalweg.experiments.cosmos.setting import Setting, setting
-from thalweg.placement.arrays import Floats, Ints, floats
+from thalweg.placement.arrays import Floats, Ints, floats, ints
 from thalweg.placement.cosmos.hierarchy import cluster
 from thalweg.placement.cosmos.model import Substreams, Vertices, stacked
 from thalweg.placement.cosmos.system import Settings, System
@@ -26,6 +26,11 @@ class Case:
 
     def judge(self, mapping: Ints) -> Verdict:
         return judge(self.made, self.system, mapping)
+
+    @property
+    def proxy(self) -> Ints:
+        """Of all queries, those that came later included: each has one."""
+        return ints(self.system.queries.results.indices)
 
     def with_queries(self, queries: Vertices) -> Case:
         system = self.system
