@@ -57,7 +57,9 @@ def run(parameters: Parameters, progress: Progress) -> Report:
             submit_s, submit_cpu_s = watch.seconds, cpu.seconds
             after = _settled_bytes(site, p.settling_s)
         progress("starting it again")
+        cpu = CpuWatch()
         with _service(folder, p.master) as (site, _, start_s):
+            start_cpu_s = cpu.seconds
             again = _settled_bytes(site, p.settling_s)
     row = {
         "queries": p.queries,
@@ -65,6 +67,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         "submit CPU s": submit_cpu_s,
         "bytes each": (after - before) / p.queries,
         "start s": start_s,
+        "start CPU s": start_cpu_s,
         "bytes each after the start": (again - before) / p.queries,
     }
     goals = [

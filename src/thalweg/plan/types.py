@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from functools import cache
 
 MAX_DECIMAL_PRECISION = 38
 
@@ -24,6 +25,9 @@ class Kind(enum.Enum):
     DATE = "DATE"
     TIMESTAMP = "TIMESTAMP"
     INTERVAL = "INTERVAL"
+
+    # Each is one object. Enum's own takes a call of Python, in the hash of every expression.
+    __hash__ = object.__hash__
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,7 @@ TIMESTAMP = SqlType(Kind.TIMESTAMP)
 INTERVAL = SqlType(Kind.INTERVAL)
 
 
+@cache
 def decimal(scale: int) -> SqlType:
     """DECIMAL of the given scale; every DECIMAL has 38 digits, so precision is not tracked."""
     return SqlType(Kind.DECIMAL, scale)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from thalweg.cql.syntax import Literal
-from thalweg.plan.expr import Call, Case, Cast, Expr, Lit, conjunction, walk
+from thalweg.plan.expr import Call, Case, Cast, Col, Expr, Lit, children, conjunction, walk
 from thalweg.plan.functions import cast
 from thalweg.plan.nodes import (
     Aggregate,
@@ -89,6 +89,9 @@ class OpenPlan:
         # All that has a hole in it, by identity: the rest stays as it is.
         self._open = {id(e) for e in _conditions_below(plan) for e in walk(e) if _has_hole(e)}
         self._open |= {id(n) for n in walk_nodes(plan) if any(map(_has_hole, _conditions_below(n)))}
+        self._apart = {
+            id(e) for e in _conditions_below(plan) for e in walk(e) if _are_apart(children(e))
+        }
 
     def filled(self, constants: Constants) -> Node:
         return self._node(self._plan, constants)
@@ -122,7 +125,7 @@ class OpenPlan:
                 constant = constants[hole.number]
                 assert constant is not None
                 return constant if constant.type is type_ else Lit(constant.value, type_)
-            case Call("and", args, _):
+            case Call("and", args, _) if id(expr) not in self._apart:
                 return conjunction([self._expr(a, constants) for a in args])
             case Call(function, args, type_):
                 return Call(function, tuple([self._expr(a, constants) for a in args]), type_)
@@ -133,6 +136,25 @@ class OpenPlan:
                 return Case(tuple(filled), self._expr(otherwise, constants), type_)
             case _:
                 raise AssertionError(f"a column has no constant: {expr}")
+
+
+def _are_apart(parts: tuple[Expr, ...]) -> bool:
+    """Whether no two of them can be equal, whatever their constants are."""
+    return len({_without_constants(p) for p in parts}) == len(parts)
+
+
+def _without_constants(expr: Expr) -> object:
+    match expr:
+        case Lit():
+            return "constant"
+        case Cast(arg, type_):
+            inner = _without_constants(arg)  # of a constant it may be another constant
+            return inner if inner == "constant" else (inner, type_)
+        case Col(index, _, _):
+            return index
+        case _:
+            function = expr.function if isinstance(expr, Call) else "case"
+            return function, *map(_without_constants, children(expr))
 
 
 def _conditions_below(plan: Node) -> list[Expr]:
