@@ -37,14 +37,17 @@ def test_the_whole_deployment_counts_each_send_once() -> None:
     assert bits_in_flight(two_way(), AT_SOURCE) == 0
 
 
-def test_without_latencies_or_with_an_overlay_there_is_nothing_to_measure() -> None:
+def test_without_latencies_there_is_nothing_to_measure() -> None:
     plan = Plans(two_way(), AT_SOURCE).of(0)
     assert plan is not None
     assert query_use(two_way(), plan) is None
-    brought = deployment(2, runs=[(2, 0)], wants=[(2, 0), (2, 1)], serves={0: 2})
+
+
+def test_what_the_overlay_brings_comes_by_the_shortest_way() -> None:
+    brought = deployment(2, runs=[(0, 0)], wants=[(0, 1), (2, 2)], serves={0: 2})
     plan = Plans(problem_of(TWO), brought).of(0)
     assert plan is not None
-    assert query_use(problem_of(TWO), plan) is None
+    assert query_use(problem_of(TWO), plan) == use_of_q0()
 
 
 def test_a_query_at_its_source_is_not_stretched() -> None:

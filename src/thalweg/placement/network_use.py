@@ -46,9 +46,12 @@ def bits_in_flight(problem: Problem, deployment: Deployment) -> float:
 
 
 def query_use(problem: Problem, plan: Node) -> NetworkUse | None:
-    """Of one query's plan; None where there are no latencies, or the overlay brings streams."""
+    """Of one query's plan by itself; None where there are no latencies.
+
+    What the overlay brings comes by the shortest way; others may want it too and share its ways.
+    """
     latency = problem.hosts.latency_ms
-    if latency is None or any(node.kind is Kind.OVERLAY for node in plan.walk()):
+    if latency is None:
         return None
     rate = problem.streams.rate_bps
     homes = [(n.host, n.stream) for n in plan.walk() if n.kind is Kind.HOME]

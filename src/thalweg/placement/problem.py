@@ -161,6 +161,21 @@ def _levels(streams: Streams, operators: Operators) -> Ints:
         waiting = np.bincount(operators.output[level == NONE], minlength=len(streams))
         made = np.bincount(operators.output[level != NONE], minlength=len(streams))
         settled = settled | ((made > 0) & (waiting == 0))
-    place = "$.operators[{}]"
-    refuse(level == NONE, place, "its output is needed, directly or not, to make its own inputs")
+    if (level == NONE).any():
+        raise _circular(streams, operators, level == NONE)
     return ints(level)
+
+
+def _circular(streams: Streams, operators: Operators, stuck: Flags) -> ProblemError:
+    """Back from one that waits for its inputs to whoever makes them, until somebody comes twice."""
+    maker = {int(operators.output[o]): o for o in np.flatnonzero(stuck).tolist()}
+    way = [int(np.argmax(stuck))]
+    while len(set(way)) == len(way):
+        way.append(next(maker[s] for s in operators.inputs[way[-1]].tolist() if s in maker))
+    circle = way[way.index(way[-1]) : -1][::-1]
+    told = ", ".join(
+        f"{operators.names[o]} makes {streams.names[operators.output[o]]} for {operators.names[to]}"
+        for o, to in zip(circle, [*circle[1:], circle[0]], strict=True)
+    )
+    why = f"a cycle: {told}; everything must follow from base streams"
+    return ProblemError(f"$.operators[{circle[0]}]", why)

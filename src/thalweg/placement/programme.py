@@ -172,7 +172,10 @@ def _spread_by_links(ledger: Ledger, found: _Ways, rate: float, offered: Offer) 
         link = link + rate * offered.prices.link_bps
         link = limited(link, rate, offered.link_bps, offered.strict)
     if hosts.latency_ms is not None:
-        link = link + offered.delay_price * hosts.latency_ms
+        way = np.isfinite(hosts.latency_ms)  # where none leads, nothing can be sent at any price
+        link = link + np.where(
+            way, offered.delay_price * np.where(way, hosts.latency_ms, 0), np.inf
+        )
     np.fill_diagonal(link, np.inf)
     into = limited(rate * offered.prices.in_bps, rate, offered.in_bps, offered.strict)
     count = len(hosts)

@@ -81,14 +81,14 @@ def refusal(
     proxy = int(problem.queries.proxy[query])
     need = least_cpu(ledger, plans)
     if need == float("inf"):
-        return Refusal(query, "source", None, _lost(ledger, plans))
+        return Refusal(query, "source", None, _lost(ledger, plans, proxy))
     if cpu_is_short(ledger, plans):
         left = float(ledger.cpu_left[ledger.alive].sum())
         detail = f"it needs {need:g} CPU, and all hosts together have {left:g} left"
         return Refusal(query, "cpu", None, detail)
     piece = nearest(ledger, plans, prices, foresight, proxy)
     if piece is None:
-        return Refusal(query, "source", None, _lost(ledger, plans))
+        return Refusal(query, "source", None, _lost(ledger, plans, proxy))
     short = shortages(ledger, piece)
     if not short:
         return Refusal(query, "work limit", None, "no plan was found that fits, nor one that lacks")
@@ -107,11 +107,17 @@ def refusal(
     return Refusal(query, worst.resource, worst.host, detail)
 
 
-def _lost(ledger: Ledger, plans: AbstractPlans) -> str:
-    streams = ledger.problem.streams
-    lost = [
-        streams.names[s]
-        for s in sorted(plans.bases[plans.wanted])
-        if streams.home[s] != NONE and not (ledger.available[s] & ledger.alive).any()
-    ]
-    return f"no host has {', '.join(lost)}" if lost else "a pin can't be kept: its host is gone"
+def _lost(ledger: Ledger, plans: AbstractPlans, proxy: int) -> str:
+    streams, hosts = ledger.problem.streams, ledger.problem.hosts
+    bases = [s for s in sorted(plans.bases[plans.wanted]) if streams.home[s] != NONE]
+    lost = [s for s in bases if not (ledger.available[s] & ledger.alive).any()]
+    if lost:
+        return f"no host has {_listed(streams.names, lost)}"
+    if hosts.latency_ms is not None and not np.isfinite(hosts.latency_ms).all():
+        to = "one host" if proxy == NONE else f"the proxy {hosts.names[proxy]}"
+        return f"no way leads from {_listed(streams.names, bases)} to {to}: add a link"
+    return "a pin can't be kept: its host is gone"
+
+
+def _listed(names: tuple[str, ...], which: list[int]) -> str:
+    return ", ".join(names[i] for i in which)

@@ -15,6 +15,8 @@ from thalweg.placement.documents import (
     write_problem,
 )
 from thalweg.placement.problem import ProblemError
+from thalweg.placement.strategies import find_strategy
+from thalweg.placement.strategy import Options
 
 
 def test_a_problem_survives_the_round_trip() -> None:
@@ -39,6 +41,39 @@ def test_a_problem_survives_the_round_trip() -> None:
     assert again.hosts.link_bps[1, 2] == 50
     assert again.queries.latency_bound_ms.tolist() == [np.inf, 9]
     assert again.running == problem_of(full).running
+
+
+def test_where_no_way_leads_nothing_can_be_sent_whoever_plans() -> None:
+    cut_off = copy.deepcopy(TWO_WAY)
+    cut_off["latency_ms"] = [[0, 1, None], [1, 0, None], [None, None, 0]]
+    cut_off["queries"] = [{"name": "q", "wants": "ab", "proxy": "h2"}]
+    problem = read_problem(write_problem(problem_of(cut_off)))
+    assert problem.hosts.latency_ms is not None
+    assert np.isinf(problem.hosts.latency_ms[0, 2])
+    assert problem.hosts.link_bps is not None
+    assert problem.hosts.link_bps[0].tolist() == [np.inf, np.inf, 0]
+    for name in ("sqpr", "in-network", "heuristic"):
+        outcome = find_strategy(name).plan(problem, Options())
+        assert outcome.deployment.admitted == 0, name
+    told = find_strategy("sqpr").plan(problem, Options()).refusals[0].detail
+    assert "no way leads from a, b to the proxy h2" in told
+    told = find_strategy("in-network").plan(problem, Options()).refusals[0].detail
+    assert told == "no way leads from a to the proxy h2: add a link"
+    with pytest.raises(ProblemError, match="no way leads from h0 to h2"):
+        find_strategy("cosmos").plan(problem, Options())
+
+
+def test_a_cycle_is_told_with_all_that_are_in_it() -> None:
+    circular = copy.deepcopy(TWO_WAY)
+    circular["streams"].append({"name": "back", "rate_bps": 1})
+    circular["operators"][0]["inputs"] = ["a", "back"]
+    circular["operators"].append(
+        {"name": "again", "inputs": ["ab", "b"], "output": "back", "cpu": 1}
+    )
+    with pytest.raises(
+        ProblemError, match="a cycle: again makes back for a⋈b, a⋈b makes ab for again"
+    ):
+        problem_of(circular)
 
 
 def test_a_deployment_survives_the_round_trip_and_tells_its_cost() -> None:
@@ -77,7 +112,7 @@ def test_wants_survive_the_round_trip() -> None:
         ),
         (
             lambda d: d["operators"][0].update(inputs=["a", "ab"]),
-            "$.operators[0]: its output is needed",
+            "$.operators[0]: a cycle: a⋈b makes ab for a⋈b;",
         ),
         (lambda d: d["queries"][1].update(wants="x"), "$.queries[1].wants: there is no stream"),
         (

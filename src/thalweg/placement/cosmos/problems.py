@@ -63,6 +63,12 @@ def pose(problem: Problem, tree: Cluster | None = None, k: int = 4) -> Posed:
     """The query graph of a problem, over a given coordinator tree or over one by latencies."""
     if problem.hosts.latency_ms is None:
         raise ProblemError("$.latency_ms", "COSMOS places by distance: give the latencies of hosts")
+    apart = np.argwhere(~np.isfinite(problem.hosts.latency_ms))
+    if len(apart):
+        at, to = (problem.hosts.names[h] for h in apart[0])
+        place = f"$.latency_ms[{apart[0][0]}][{apart[0][1]}]"
+        told = f"no way leads from {at} to {to}, and COSMOS may put any query anywhere: add a link"
+        raise ProblemError(place, told)
     pinned = problem.operators.pinned != NONE
     if pinned.any():
         place = f"$.operators[{int(np.argmax(pinned))}].pinned"

@@ -66,5 +66,5 @@ class ProblemText(_Text):
     queries: list[QueryText] = []
     link_bps: float | None = None  # of every link that `links` does not list
     links: list[LinkText] = []
-    latency_ms: list[list[float]] | None = None
+    latency_ms: list[list[float | None]] | None = None  # null: no way leads there
     running: DeploymentText | None = None

@@ -74,7 +74,10 @@ def _hosts(doc: ProblemText, names: Names) -> Hosts:
         for i, row in enumerate(doc.latency_ms):
             if len(row) != count:
                 raise ProblemError(f"$.latency_ms[{i}]", f"must have {count} numbers")
-        latency = np.array(doc.latency_ms, float).reshape(-1, count)
+        latency = floats(_limit(ms) for row in doc.latency_ms for ms in row).reshape(-1, count)
+        if not np.isfinite(latency).all():  # for those who don't look at latencies too
+            link = np.full((count, count), np.inf) if link is None else link
+            link[~np.isfinite(latency)] = 0.0
     return Hosts(
         tuple(h.name for h in doc.hosts),
         floats(_limit(h.cpu) for h in doc.hosts),

@@ -68,7 +68,7 @@ def problem_text(problem: Problem) -> ProblemText:
             for i, name in enumerate(queries.names)
         ],
         links=_links(hosts),
-        latency_ms=None if latency is None else latency.tolist(),
+        latency_ms=None if latency is None else [[_finite(ms) for ms in row] for row in latency],
         running=None if problem.running is None else deployment_text(problem, problem.running),
     )
 

@@ -70,7 +70,9 @@ def decide(
             verdicts.append(replaced(problem, query, running, ways, placement, patience))
         except Unplaceable as error:
             host = None if error.host == NONE else error.host
-            refusals.append(Refusal(query, error.resource, host, str(error)))
+            proxy = problem.hosts.names[problem.queries.proxy[query]]
+            told = str(error).replace("the proxy", f"the proxy {proxy}", 1)
+            refusals.append(Refusal(query, error.resource, host, told))
     # Who is served already comes first where there is not room for all.
     verdicts.sort(key=lambda v: (not v.ran, v.placed.of.query))
     found, admitted, over = _admitted(problem, [v.placed for v in verdicts])
