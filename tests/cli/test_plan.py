@@ -270,3 +270,33 @@ def test_a_bound_below_every_way_refuses_with_the_reason(tmp_path):
     assert refused["resource"] == "latency"
     assert "nothing meets the bound of 50 ms" in refused["detail"]
     assert "alone takes 60 ms to the proxy" in refused["detail"]
+
+
+def running_elsewhere():
+    """The join runs at h2, far from both sources; everything is wanted at h0."""
+    far = {**with_hosts(), "latency_ms": [[0, 5, 90], [5, 0, 90], [90, 90, 0]]}
+    far["queries"] = [{"name": "q0", "wants": "ab", "proxy": "h0"}]
+    far["operators"][0]["state_bytes"] = 12
+    far["running"] = {
+        "runs": [["h2", "a⋈b"]],
+        "sends": [["h0", "h2", "a"], ["h1", "h2", "b"], ["h2", "h0", "ab"]],
+        "serves": {"q0": "h0"},
+    }
+    return far
+
+
+def test_operators_that_move_are_listed_with_their_state():
+    done = run("--strategy", "in-network", document=running_elsewhere())
+    assert done.stdout.splitlines()[-2:] == [
+        "MOVES  FROM  TO  STATE, BYTES",
+        "a⋈b    h2    h0          12.0",
+    ]
+    answer = json.loads(
+        run("--strategy", "in-network", "--json", document=running_elsewhere()).stdout
+    )
+    assert answer["moves"] == [{"operator": "a⋈b", "from": "h2", "to": "h0", "state_bytes": 12.0}]
+
+
+def test_without_anything_that_runs_nothing_moves():
+    assert "MOVES" not in run().stdout
+    assert json.loads(run("--json").stdout)["moves"] == []

@@ -11,6 +11,7 @@ import msgspec
 
 from thalweg.cli.exits import FAILED, CommandFailed
 from thalweg.cli.output import emit, emit_table
+from thalweg.cli.plan_moves import moves
 from thalweg.placement.arrays import NONE
 from thalweg.placement.cost import cost_of, load_of
 from thalweg.placement.documents import write_deployment
@@ -43,6 +44,12 @@ class PlanReport:
         refused = [r.query for r in self.outcome.refusals]
         found = ((q, impossible(self.asked, q, Options())) for q in refused)
         return {q: answer for q, answer in found if answer is not None}
+
+    @cached_property
+    def moves(self) -> list[dict[str, Any]]:
+        """Against what runs already; a yardstick with hosts of its own moves nothing."""
+        own_hosts = self.outcome.problem is not None
+        return [] if own_hosts else moves(self.asked, self.outcome.deployment)
 
     def check(self) -> None:
         """No deployment leaves here unverified, whoever made it."""
@@ -84,9 +91,20 @@ class PlanReport:
             hidden = len(self.outcome.refusals) - _SHOWN
             if hidden > 0:
                 emit(f"… and {hidden} more (--json lists all)")
+        self._show_moves()
         for query in self.explained:
             emit("")
             emit("\n".join(self._explained(query)))
+
+    def _show_moves(self) -> None:
+        if not self.moves:
+            return
+        emit("")
+        rows = [(m["operator"], m["from"], m["to"], m["state_bytes"]) for m in self.moves[:_SHOWN]]
+        columns = (("MOVES", "left"), ("FROM", "left"), ("TO", "left"), ("STATE, BYTES", "right"))
+        emit_table(columns, rows, empty="")
+        if len(self.moves) > _SHOWN:
+            emit(f"… and {len(self.moves) - _SHOWN} more (--json lists all)")
 
     def _headline(self) -> str:
         cost = cost_of(self.problem, self.outcome.deployment)
@@ -163,6 +181,7 @@ class PlanReport:
             "bound": self.outcome.bound,
             "notes": list(self.outcome.notes),
             "hosts": [_finite(host) for host in self._hosts()],
+            "moves": self.moves,
             "refused": [
                 {
                     "query": names[r.query],
