@@ -13,7 +13,7 @@ from thalweg.placement.cosmos.model import Sparse, summed
 
 Edges = npt.NDArray[np.float32]  # [vertex, vertex], symmetric, nothing on the diagonal
 
-_DENSE_GAIN = 60.0  # a dense product does so many steps in the time of one sparse step
+_DENSE_GAIN = 200.0  # a dense product does so many steps in the time of one sparse step
 
 
 def overlaps(interests: Sparse, rate_bps: Floats) -> Edges:
