@@ -147,3 +147,16 @@ def test_only_as_many_come_as_their_providers_have_room_for():
 def test_the_cut_is_that_of_what_runs():
     assert cut(Picture(one_astray(), APART, RATES)) == 3 * 10 * 20
     assert cut(Picture([subtree("a", {"a": 1})], APART, RATES)) == 0
+
+
+def test_a_plan_does_not_count_on_those_that_rest_to_leave():
+    """Full children can only change queries; what rests does not, so nobody comes for it."""
+    children = mixed(count=20)
+    resting = {f"a{i}" for i in range(0, 20, 2)}  # one kind, at one child
+    found = adapted(children, 20.6, resting=resting)
+    loads = [20, 20]
+    for name, at, to in found:
+        assert name not in resting
+        loads[at] -= 1
+        loads[to] += 1
+    assert max(loads) <= 20.6

@@ -4,7 +4,7 @@ import numpy as np
 from tests.overlay.distribution.making import query, running, subtree
 
 from thalweg.overlay.distribution.entries import Rate
-from thalweg.overlay.distribution.picture import Picture, between
+from thalweg.overlay.distribution.picture import Heading, Picture, between
 from thalweg.placement.arrays import floats
 
 NEAR_AND_FAR = floats(np.array([[0.0, 10.0], [10.0, 0.0]]))
@@ -56,3 +56,24 @@ def test_a_distance_that_nobody_has_measured_counts_as_the_farthest():
     found = between(["a", "b", "c"], lambda a, b: known.get((a, b)))
     assert found.tolist() == [[0, 2, 5], [2, 0, 5], [5, 5, 0]]
     assert between(["a", "b"], lambda a, b: None).tolist() == [[0, 0], [0, 0]]
+
+
+def loads_after(seen, **headings):
+    after = seen.after(headings)
+    return [(c.total_load, sorted(c.running)) for c in after.children]
+
+
+def test_what_is_on_its_way_counts_where_it_goes():
+    stays, goes = running("stays", "a", weight=2.0), running("goes", "a'", weight=3.0)
+    seen = picture(subtree("a", {"a": 1, "a'": 1}, stays, goes), subtree("b", {"b": 1}))
+    assert seen.after({}) is seen
+    assert loads_after(seen, goes=Heading(goes, "b")) == [(2.0, ["stays"]), (3.0, ["goes"])]
+    assert loads_after(seen, goes=Heading(goes, None)) == [(2.0, ["stays"]), (0.0, [])]
+    new = running("new", "far", weight=5.0)
+    assert loads_after(seen, new=Heading(new, "b"))[1] == (5.0, ["new"])
+
+
+def test_what_has_arrived_counts_once():
+    there = running("q", "b", weight=3.0)
+    seen = picture(subtree("a", {"a": 1}), subtree("b", {"b": 1}, there))
+    assert loads_after(seen, q=Heading(running("q", "a", weight=3.0), "b")) == [(0, []), (3, ["q"])]

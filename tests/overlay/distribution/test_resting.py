@@ -1,5 +1,8 @@
 """Queries that were moved rest, longer each time."""
 
+from tests.overlay.distribution.making import running
+
+from thalweg.overlay.distribution.picture import Heading
 from thalweg.overlay.distribution.resting import Rests
 
 CALM = 3_000_000
@@ -30,3 +33,14 @@ def test_a_long_rest_is_forgotten_with_its_moves():
     assert rests.all(long_after) == {}
     rests.tire(long_after, "q")
     assert rests.all(long_after)["q"] == long_after + 4 * CALM
+
+
+def test_where_it_goes_is_known_level_by_level_until_reports_show_it():
+    rests, down = Rests(CALM), running("q", "a")
+    rests.head(10, "q", 1, Heading(down, "b"))
+    rests.head(10, "q", 0, Heading(down, "c"))
+    assert rests.heading(10, 1) == {"q": Heading(down, "b")}
+    assert rests.heading(10, 0) == {"q": Heading(down, "c")}
+    assert rests.heading(10 + 2 * CALM, 0) == {}
+    rests.move(20, "q")  # for the bound, wherever there is room
+    assert rests.heading(20, 0) == {}

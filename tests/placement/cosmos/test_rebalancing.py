@@ -113,3 +113,18 @@ def test_the_same_seed_decides_alike(seed: int) -> None:
         rebalance(made, standing, Caution(), np.random.default_rng(seed)).tolist() for _ in range(2)
     ]
     assert found[0] == found[1]
+
+
+def test_who_rests_stays_and_nobody_takes_its_place() -> None:
+    """The two would change places; with one at rest, the other finds no room."""
+    made = task([[9, 1], [1, 9]], [1, 1])
+    anew = Caution(start_over=0.1)
+    assert rebalanced(made, [0, 1], [1, 1], anew) == [1, 0]
+    standing = Standing(ints([0, 1]), floats([1, 1]), rests=np.array([True, False]))
+    assert rebalance(made, standing, STEADY, np.random.default_rng(0)).tolist() == [0, 1]
+    crowded = task([[0, 9], [0, 9], [0, 9]], [1, 3])
+    for who in range(3):
+        rests = np.arange(3) == who
+        standing = Standing(ints([0, 0, 0]), floats([1, 1, 1]), rests=rests)
+        found = rebalance(crowded, standing, STEADY, np.random.default_rng(0))
+        assert found.tolist() == [0 if rest else 1 for rest in rests]

@@ -14,7 +14,7 @@ import numpy as np
 from thalweg.overlay.distribution.entries import Running
 from thalweg.overlay.distribution.picture import ROUNDING, Picture
 from thalweg.overlay.distribution.query_graph import query_graph
-from thalweg.overlay.distribution.remapping import mapped_anew, rebalanced
+from thalweg.overlay.distribution.remapping import Situation, mapped_anew, rebalanced
 from thalweg.placement.arrays import NONE, Floats, floats, ints
 
 _FEW = 0.1  # of the queries: with more of them at rest, nothing is mapped anew
@@ -57,12 +57,11 @@ def adapt(
     runs = [running for running, _ in placed]
     graph = query_graph(picture, runs, _limits(picture, runs, terms.allowed))
     place = ints(at for _, at in placed)
-    rests = np.array([r.query.name in resting for r in runs])
-    rng = np.random.default_rng(seed)
-    chosen = None if rests.mean() > _FEW else mapped_anew(graph, place, terms.cost, rng)
+    rests = np.array([r.query.name in resting for r in runs]) & (place != NONE)
+    now, rng = Situation(place, rests, terms.cost), np.random.default_rng(seed)
+    chosen = None if rests.mean() > _FEW else mapped_anew(graph, now, rng)
     if chosen is None:
-        chosen = rebalanced(graph, place, terms.cost, rng)
-    chosen = np.where(rests & (place != NONE), place, chosen)
+        chosen = rebalanced(graph, now, rng)
     return [
         Decision(running, None if before == NONE else before, int(to))
         for (running, before), to in zip(placed, chosen, strict=True)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from thalweg.overlay.distribution.entries import Entry, Provider, Query, Rate, Running
@@ -58,10 +59,37 @@ class Subtree:
 
 
 @dataclass(frozen=True, slots=True)
+class Heading:
+    """A query that was told to move just now, which no report shows yet."""
+
+    running: Running
+    child: Address | None  # where it goes; None: away from here
+
+
+@dataclass(frozen=True, slots=True)
 class Picture:
     children: Sequence[Subtree]
     latency_ms: Floats  # [child, child]
     rates: Mapping[int, Rate]
+
+    def after(self, headings: Mapping[str, Heading]) -> Picture:
+        """As it will be when those that are on their way have arrived.
+
+        Who takes a query below a child is not known here, so the child itself stands for it.
+        """
+        at = {name: child.address for child in self.children for name in child.running}
+        moving = {n: h for n, h in headings.items() if at.get(n) != h.child}
+        if not moving:
+            return self
+        children = []
+        for child in self.children:
+            found = Subtree(child.address)
+            found.add(Provider(a, c) for a, c in child.capability.items())
+            found.add(r for n, r in child.running.items() if n not in moving)
+            arriving = [h.running for h in moving.values() if h.child == child.address]
+            found.add(msgspec.structs.replace(r, owner=child.address) for r in arriving)
+            children.append(found)
+        return Picture(children, self.latency_ms, self.rates)
 
     def child_of(self, address: Address) -> int | None:
         """Who manages it; None: nobody here."""

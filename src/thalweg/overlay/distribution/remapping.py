@@ -5,7 +5,7 @@ Both are COSMOS's (Algorithms 3.3 and 3.2); what is added here is when which one
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.random import Generator
 
 from thalweg.overlay.distribution.picture import ROUNDING
 from thalweg.overlay.distribution.query_graph import QueryGraph
-from thalweg.placement.arrays import NONE, Ints, floats, ints
+from thalweg.placement.arrays import NONE, Flags, Ints, floats, ints
 from thalweg.placement.cosmos.mapping import MappingTask
 from thalweg.placement.cosmos.rebalancing import Caution, Standing, is_chance, rebalance
 from thalweg.placement.cosmos.view import decide
@@ -24,35 +24,47 @@ _IN_STEPS = replace(CAUTION, start_over=inf)
 _LEAST_SAVING = 0.001  # of all cost: less is rounding, or noise in what was measured
 
 
-def mapped_anew(graph: QueryGraph, place: Ints, cost: float, rng: Generator) -> Ints | None:
+@dataclass(frozen=True, slots=True, eq=False)
+class Situation:
+    """Where queries are when a coordinator decides."""
+
+    place: Ints  # the child; NONE for those that come from elsewhere
+    rests: Flags  # those that were moved just now, and stay
+    cost: float  # what a unit of load pays in all the network; here may be a small part of it
+
+
+def mapped_anew(graph: QueryGraph, now: Situation, rng: Generator) -> Ints | None:
     """Everything from scratch, where what there is is not much better than chance.
 
-    Vertices take no heed of places: of a random mixture, only mixtures would come. `cost` is what
-    a unit of load pays in all the network; what is seen here may be a small part of it.
+    Vertices take no heed of places: of a random mixture, only mixtures would come.
     """
     seen, vertices = graph.seen, graph.vertices
     into = graph.coarsened(rng)
     coarse = vertices.merged(into, int(into.max()) + 1)
-    found = ints(decide(coarse, graph.rates, seen)[into])
+    found = decide(coarse, graph.rates, seen)[into]
+    found = ints(np.where(now.rests, now.place, found))
     load = np.bincount(found, vertices.weight, len(seen.limits))
     if (load > seen.limits * (1 + ROUNDING)).any():
         return None
-    now = graph.cut(ints(np.where(place == NONE, found, place)))
+    before = graph.cut(ints(np.where(now.place == NONE, found, now.place)))
     chance = seen.chance(vertices, graph.rates)
-    at_stake = cost * float(vertices.weight.sum())
-    return found if is_chance(now, graph.cut(found), chance, CAUTION, at_stake=at_stake) else None
+    stake = now.cost * float(vertices.weight.sum())
+    starts_over = is_chance(before, graph.cut(found), chance, CAUTION, at_stake=stake)
+    return found if starts_over else None
 
 
-def rebalanced(graph: QueryGraph, place: Ints, cost: float, rng: Generator) -> Ints:
+def rebalanced(graph: QueryGraph, now: Situation, rng: Generator) -> Ints:
     """Step by step: out of children with too much, then to where it pays."""
-    vertices, into = graph.vertices, graph.coarsened(rng, place)
+    vertices = graph.vertices
+    into = graph.coarsened(rng, ints(2 * now.place + now.rests))
     coarse = vertices.merged(into, int(into.max()) + 1)
     task = graph.seen.task(coarse, graph.rates)
-    at = np.zeros(len(coarse), np.int32)
-    at[into] = place
+    at, rests = np.zeros(len(coarse), np.int32), np.zeros(len(coarse), bool)
+    at[into], rests[into] = now.place, now.rests  # only what is alike in both collapses
     density = coarse.weight / np.maximum(coarse.state_bytes, 1.0)
-    costs = floats(cost * coarse.weight)
-    mapping = rebalance(task, Standing(ints(at), floats(density), costs), _IN_STEPS, rng)
+    costs = floats(now.cost * coarse.weight)
+    standing = Standing(ints(at), floats(density), costs, rests)
+    mapping = rebalance(task, standing, _IN_STEPS, rng)
     as_they_are = ints(np.where(at == NONE, mapping, at))
     least = _LEAST_SAVING * float(costs.sum())
     return ints((mapping if _is_better(task, mapping, as_they_are, least) else as_they_are)[into])

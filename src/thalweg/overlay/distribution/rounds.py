@@ -14,7 +14,7 @@ import msgspec
 from thalweg.overlay.distribution.adapting import Change, Decision, Terms, accepted, adapt, cut
 from thalweg.overlay.distribution.entries import Running
 from thalweg.overlay.distribution.messages import Move, Round, Seek
-from thalweg.overlay.distribution.picture import Picture
+from thalweg.overlay.distribution.picture import Heading, Picture
 from thalweg.overlay.distribution.resting import Rests
 from thalweg.overlay.distribution.routing import Routing
 from thalweg.overlay.distribution.shifting import excess
@@ -45,11 +45,25 @@ class Rounds:
             running = shift.running
             self._rests.move(now_us, running.query.name)
             if shift.to is not None:
-                effects.append(_move(running, shift.to))
+                told = [_move(running, shift.to)]
             else:
-                effects += self._routing.route(now_us, _order(running, top, fair))
+                told = self._routing.route(now_us, _order(running, top, fair))
+            if told:
+                self._head(now_us, running, shift.to)
+            effects += told
         survey.learn(rates := survey.reported_rates())
         return effects + self.go_on(now_us, Round(top, fair, self._cost(), rates))
+
+    def _head(self, now_us: int, running: Running, to: Address | None) -> None:
+        """One that must leave its provider, for this one or (None) for whoever has room."""
+        name = running.query.name
+        for level in range(self._survey.top + 1):
+            picture = self._survey.picture(level)
+            child = self._routing.sent_to(level, name)
+            number = None if to is None else picture.child_of(to)
+            if number is not None:
+                child = picture.children[number].address
+            self._rests.head(now_us, name, level, Heading(running, child))
 
     def _cost(self) -> float:
         """What a unit of load pays for its share of the cut, as the root sees it."""
@@ -66,9 +80,13 @@ class Rounds:
         effects: list[Effect] = []
         change = Change(message.coming, message.leaving)
         for level in range(min(message.level, survey.top), -1, -1):
-            for name in change.leaving:
-                self._rests.move(now_us, name)
-            picture = survey.picture(level)
+            # Reports are still to show what was told to move just now.
+            picture = survey.picture(level).after(self._rests.heading(now_us, level))
+            for child in picture.children:
+                for name in change.leaving:
+                    if name in child.running:
+                        away = Heading(child.running[name], None)
+                        self._rests.head(now_us, name, level, away)
             decided = self._decided(now_us, level, picture, terms, change)
             if level == 0:
                 members = [c.address for c in picture.children]
@@ -97,9 +115,10 @@ class Rounds:
         if level == 0:
             decided = accepted(decided, picture, terms.allowed, change.leaving)
         for decision in decided:
-            rests.move(now_us, decision.running.query.name)
+            name, child = decision.running.query.name, picture.children[decision.to].address
+            rests.head(now_us, name, level, Heading(decision.running, child))
             if decision.at is not None:
-                rests.tire(now_us, decision.running.query.name)
+                rests.tire(now_us, name)
         return decided
 
 

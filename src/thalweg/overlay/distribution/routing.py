@@ -55,6 +55,11 @@ class Routing:
                 return [Send(child, _at(seek, level, fair))]
         return self._answer(seek, survey.own)
 
+    def sent_to(self, level: int, name: str) -> Address | None:
+        """The child that a query was sent to just now; None: to none of that cluster."""
+        sent = self._sent.get((level, name))
+        return None if sent is None else sent.child
+
     def _upwards(self, seek: Seek, parent: Address) -> list[Effect]:
         if seek.hops <= 0:
             return []

@@ -32,6 +32,7 @@ class Standing:
     place: Ints  # the child; NONE for those that come from elsewhere, and so are dirty already
     density: Floats  # weight for each byte of state
     cost: Floats | None = None  # what a gain is held against; None: what edges leading away cost
+    rests: Flags | None = None  # those that stay where they are, whatever it costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ def _diffuse(moves: Moves, standing: Standing, caution: Caution, rng: Generator)
     """Lines 2 to 9."""
     task = moves.task
     dirty = standing.place == NONE
+    free = ~_rests(standing)
     surplus = excess(moves.load, task.limits)
     if np.maximum(surplus, 0.0).sum() <= caution.least_excess * moves.load.sum():
         return  # so little is better left to single queries, one level or more below
@@ -97,6 +99,7 @@ def _diffuse(moves: Moves, standing: Standing, caution: Caution, rng: Generator)
             return
         i, j = pairs[int(rng.integers(len(pairs)))].tolist()
         fits = (moves.mapping == i) & (_NEARLY * task.weight < flow[i, j]) & (task.weight > 0)
+        fits &= free
         v = _picked(np.flatnonzero(fits), moves.gain[:, j], dirty, standing.density, caution)
         if v is None:
             flow[i, j] = 0.0
@@ -123,8 +126,10 @@ def _refine(moves: Moves, standing: Standing, caution: Caution, rng: Generator) 
     """In random order: back to where it was where that costs nothing, else to where it pays."""
     task, origin = moves.task, standing.place
     cost = np.abs(task.pull).mean(axis=1) if standing.cost is None else standing.cost
-    own = np.maximum(cost, 1e-12)
+    own, rests = np.maximum(cost, 1e-12), _rests(standing)
     for v in rng.permutation(len(origin)).tolist():
+        if rests[v]:
+            continue
         room = task.weight[v] <= task.most - moves.load
         home = int(origin[v])
         if home not in (NONE, moves.mapping[v]) and room[home] and moves.gain[v, home] >= 0:
@@ -134,3 +139,7 @@ def _refine(moves: Moves, standing: Standing, caution: Caution, rng: Generator) 
         to = int(np.argmax(gain))
         if to != moves.mapping[v] and gain[to] > caution.least_gain * own[v]:
             moves.move(v, to)
+
+
+def _rests(standing: Standing) -> Flags:
+    return np.zeros(len(standing.place), bool) if standing.rests is None else standing.rests
