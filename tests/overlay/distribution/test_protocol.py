@@ -211,9 +211,24 @@ def test_an_orphan_goes_up_to_the_root_and_from_there_to_its_proxy():
     assert to == "r"
     root = Node("r", members=("m",))
     root.hear(0, "m", entrust)
-    assert [to for to, _ in sent(root.beat(5 * SECOND), say.Entrust)] == ["x"]
-    root.hear(6 * SECOND, "x", say.Entrusted("q"))
+    [(to, handed)] = sent(root.beat(5 * SECOND), say.Entrust)
+    assert to == "x"
+    root.hear(6 * SECOND, "x", say.Entrusted("q", handed.custody))
     assert not sent(root.beat(7 * SECOND), say.Entrust)
+
+
+def test_two_that_change_roles_do_not_both_let_go_of_an_orphan():
+    """Each has it from the other; a late answer to the first handover must not count."""
+    one, other = Node("m", parent="r"), Node("r", members=("m",))
+    one.hear(0, "c", say.Entrust(query("q"), epoch(3)))
+    [(_, up)] = sent(one.beat(5 * SECOND), say.Entrust)
+    [(_, late)] = sent(other.hear(5 * SECOND, "m", up), say.Entrusted)
+    other.tree.place.parent = other.tree.root = "m"
+    [(_, down)] = sent(other.beat(9 * SECOND), say.Entrust)
+    [(_, answer)] = sent(one.hear(9 * SECOND, "r", down), say.Entrusted)
+    other.hear(10 * SECOND, "m", answer)
+    one.hear(10 * SECOND, "r", late)
+    assert [n.it.state.knows("q") for n in (one, other)] == [True, False]
 
 
 def test_the_root_rescues_an_orphan_whose_proxy_is_down():

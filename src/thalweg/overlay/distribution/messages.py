@@ -128,10 +128,14 @@ class Entrust(Message, frozen=True):
 
     query: Query
     epoch: Epoch
+    custody: int = 0  # the sender's number for an orphan; 0: it runs the query
 
 
 class Entrusted(Message, frozen=True):
+    """In answer: you may let go of what you handed over under this number."""
+
     name: str
+    custody: int = 0
 
 
 MESSAGES: tuple[type[Message], ...] = (

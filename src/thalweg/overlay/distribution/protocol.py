@@ -166,8 +166,8 @@ class QueryDistribution:
             case say.Entrust(query):
                 role = self.proxy if query.proxy == state.own else self.orphanage
                 return role.entrusted(now_us, sender, message)
-            case say.Entrusted(name):
-                self.orphanage.forget(name)
+            case say.Entrusted(name, custody):
+                state.reporter.let_go(name, custody)
         return []
 
     def _taken(self, now_us: int, took: say.Took) -> list[Effect]:

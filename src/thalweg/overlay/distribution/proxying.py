@@ -62,7 +62,7 @@ class Proxy:
         if query.name in guards.withdrawn:
             return [Send(sender, say.Superseded(query.name, None))]
         effects = guards.keep(now_us, query, message.epoch)
-        return [*effects, Send(sender, say.Entrusted(query.name))]
+        return [*effects, Send(sender, say.Entrusted(query.name, message.custody))]
 
 
 def _rejected(why: str) -> list[Effect]:

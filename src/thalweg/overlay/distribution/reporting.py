@@ -24,6 +24,7 @@ from thalweg.overlay.protocol import Address, Effect, Send
 class Orphan:
     last: Running
     since_us: int
+    custody: int  # by which number this node took it: whoever takes it over must name it
 
 
 class Reporter:
@@ -35,10 +36,11 @@ class Reporter:
         self.revision = 0  # another one whenever anything was said that is new
         self._doubled: dict[tuple[str, Address], Epoch] = {}  # (key, owner) -> what beats it
         self._life = 0
+        self._custodies = 0
         self._told: tuple[Address, int] | None = None  # the parent, and how far it has heard
 
     def begin(self, life: int) -> None:
-        self._life = life
+        self._life = self._custodies = life  # numbers of another life must not match
 
     def set_own(self, now_us: int, key: str, entry: Entry | None) -> None:
         before = self.own.get(key)
@@ -53,10 +55,31 @@ class Reporter:
             self.orphans.pop(key, None)  # this node knows why it is gone
 
     def adopt(self, now_us: int, query: Query, epoch: Epoch, owner: Address) -> None:
-        """An orphan that a child hands up; unless it is known here where it runs."""
+        """An orphan that a child hands up; unless it is known here where it runs.
+
+        One that is here already is taken again: the other lets go of it now, and a late word by
+        which the other had taken it from here must not count.
+        """
         key = f"q {query.name}"
-        if key not in self.ledger.entries and key not in self.orphans:
-            self.orphans[key] = Orphan(Running(query, epoch, owner, query.weight), now_us)
+        if key in self.ledger.entries:
+            return
+        found = Running(query, epoch, owner, query.weight)
+        before = self.orphans.get(key)
+        if before is None:
+            self._orphaned(now_us, key, found)
+        else:
+            last = max(before.last, found, key=rank)
+            self._orphaned(before.since_us, key, last)
+
+    def _orphaned(self, since_us: int, key: str, last: Running) -> None:
+        self._custodies += 1
+        self.orphans[key] = Orphan(last, since_us, self._custodies)
+
+    def let_go(self, name: str, custody: int) -> None:
+        """Somebody else has the orphan now, whom it was handed to under this number."""
+        orphan = self.orphans.get(f"q {name}")
+        if orphan is not None and orphan.custody == custody:
+            del self.orphans[f"q {name}"]
 
     # --- children ---
 
@@ -90,7 +113,7 @@ class Reporter:
         self.ledger.put(key, newest)
         if newest is None:
             if isinstance(before, Running):
-                self.orphans[key] = Orphan(before, now_us)
+                self._orphaned(now_us, key, before)
             return
         self.orphans.pop(key, None)
         if isinstance(newest, Running) and len(said) > 1:

@@ -26,7 +26,7 @@ class Orphanage:
                 continue  # most of them have only moved
             query = last.query
             to = query.proxy if parent is None else parent
-            effects.append(Send(to, say.Entrust(query, last.epoch)))
+            effects.append(Send(to, say.Entrust(query, last.epoch, orphan.custody)))
             proxy_is_gone = parent is None and state.failures.is_down(query.proxy)
             if proxy_is_gone and age_us > settings.orphaned_us:
                 effects += state.granter.start(
@@ -37,14 +37,14 @@ class Orphanage:
     def entrusted(self, now_us: int, sender: Address, message: say.Entrust) -> list[Effect]:
         """A child hands one up."""
         self._state.reporter.adopt(now_us, message.query, message.epoch, sender)
-        return [Send(sender, say.Entrusted(message.query.name))]
+        return [Send(sender, say.Entrusted(message.query.name, message.custody))]
 
     def granted(self, now_us: int, name: str) -> None:
         """It will be reported by whoever took it; if not, it is an orphan anew."""
         orphans = self._state.reporter.orphans
         orphan = orphans.get(f"q {name}")
         if orphan is not None:
-            orphans[f"q {name}"] = Orphan(orphan.last, now_us)
+            orphans[f"q {name}"] = Orphan(orphan.last, now_us, orphan.custody)
 
     def forget(self, name: str) -> None:
         self._state.reporter.orphans.pop(f"q {name}", None)
