@@ -141,6 +141,7 @@ def _sockets(master: str) -> dict[str, str]:
     return {
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.python.unix.domain.socket.dir": folder,
+        "spark.python.daemon.module": "thalweg.engine.worker_daemon",
     }
 
 
