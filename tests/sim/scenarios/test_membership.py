@@ -7,9 +7,14 @@ from thalweg.overlay.generator import Generator
 from thalweg.overlay.membership import Join, Membership, Settings
 from thalweg.overlay.protocol import SetTimer
 from thalweg.overlay.stack import Stack
-from thalweg.overlay.view import LEFT, Word
+from thalweg.overlay.view import ALIVE, LEFT, SUSPECT, Word
 from thalweg.sim.kernel import SECOND_US
-from thalweg.sim.scenarios.membership import MembershipScenario, members_at, stays_connected
+from thalweg.sim.scenarios.membership import (
+    MembershipScenario,
+    members_at,
+    open_accusation,
+    stays_connected,
+)
 from thalweg.sim.weather import Weather
 from thalweg.sim.world import World
 
@@ -116,3 +121,35 @@ def test_the_last_acquaintance_of_a_newcomer_is_not_spared():
     assert [h.address for h in world.up() if not stays_connected(world, h)] == ["n2"]
     world.leave("j1")
     assert all(stays_connected(world, host) for host in world.up())
+
+
+def test_a_suspicion_against_one_who_runs_is_open_until_it_objects():
+    world = World(lambda address: Stack([Membership()]), seed=1)
+    for address in ("n1", "n2", "n3"):
+        world.start(address)
+        world.call(address, "membership", Join(("n1", "n2", "n3")))
+    world.run_for(5 * SECOND_US)
+    assert open_accusation(world) is None
+    world.pause("n2")
+    while open_accusation(world) is None:
+        world.run_for(SECOND_US // 10)
+        assert world.now_us < 10 * SECOND_US
+    assert open_accusation(world) in ("n1 suspects n2, which runs", "n3 suspects n2, which runs")
+    world.resume("n2")
+    world.run_for(5 * SECOND_US)  # word of it gets round, as the suspicion did
+    assert open_accusation(world) is None
+
+
+def test_a_suspicion_against_one_who_stopped_is_right():
+    world = World(lambda address: Stack([Membership()]), seed=1)
+    for address in ("n1", "n2"):
+        world.start(address)
+        world.call(address, "membership", Join(("n1", "n2")))
+    world.run_for(5 * SECOND_US)
+    world.crash("n2")
+    word = members_at(world.hosts["n1"]).view.words
+    while word["n2"].status == ALIVE:
+        assert world.now_us < 10 * SECOND_US
+        world.run_for(SECOND_US // 10)
+    assert word["n2"].status == SUSPECT
+    assert open_accusation(world) is None

@@ -18,7 +18,7 @@ from thalweg.sim.host import Host
 from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.options import FAULTS, Options
 from thalweg.sim.scenario import Scenario, contact
-from thalweg.sim.scenarios.membership import stays_connected
+from thalweg.sim.scenarios.membership import open_accusation, stays_connected
 from thalweg.sim.world import World
 
 # Under these a live node can be taken for dead by many at once, and rings may part.
@@ -96,13 +96,13 @@ class ChordScenario(Scenario):
         return problem if self.never_parts and self.base_is_there else None
 
     def unsettled(self, world: World) -> str | None:
-        if problem := tables_unsettled(world):
+        if problem := tables_unsettled(world) or open_accusation(world):
             self.expected.clear()
             return problem
         return self._last_lookups(world)
 
     def _last_lookups(self, world: World) -> str | None:
-        """Once the ring is right: everybody looks for something, and finds its owner."""
+        """Once the ring is right and quiet: everybody looks for something, and finds its owner."""
         if not self.expected:
             for host in members(world):
                 key = self.generator.bits()

@@ -13,6 +13,7 @@ from thalweg.sim.host import Host
 from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.options import FAULTS, Options
 from thalweg.sim.scenarios.chord import SETTINGS, ChordScenario, members, tables_unsettled
+from thalweg.sim.scenarios.membership import open_accusation
 from thalweg.sim.world import World
 
 
@@ -86,7 +87,8 @@ class DhtScenario(ChordScenario):
         return self.wrong[0] if self.wrong else None
 
     def unsettled(self, world: World) -> str | None:
-        if problem := tables_unsettled(world) or self._copies_problem(world):
+        missing = tables_unsettled(world) or open_accusation(world)
+        if problem := missing or self._copies_problem(world):
             self.final = None
             return problem
         return self._last_gets(world)

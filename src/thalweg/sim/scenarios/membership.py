@@ -8,7 +8,7 @@ from thalweg.overlay.generator import Generator
 from thalweg.overlay.membership import Down, Join, Membership
 from thalweg.overlay.protocol import Address
 from thalweg.overlay.stack import Stack
-from thalweg.overlay.view import LEFT
+from thalweg.overlay.view import LEFT, SUSPECT
 from thalweg.sim.host import Host
 from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.options import Options
@@ -78,6 +78,19 @@ def members_at(host: Host) -> Membership:
     found = host.stack["membership"]
     assert isinstance(found, Membership)
     return found
+
+
+def open_accusation(world: World) -> str | None:
+    """Somebody who runs and is suspected: it may yet be taken for dead for a moment, and dropped.
+
+    So what is asked of the protocols above may be answered wrongly, though all their tables are
+    right when one looks: the network is not quiet yet.
+    """
+    for host in world.up():
+        for word in members_at(host).view.words.values():
+            if word.status == SUSPECT and world.hosts[word.address].is_up:
+                return f"{host.address} suspects {word.address}, which runs"
+    return None
 
 
 def remembered_by(host: Host) -> set[Address]:
