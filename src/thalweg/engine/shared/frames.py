@@ -12,6 +12,8 @@ Columns are named by position, `c0`, `c1`, …, beside a few columns of the engi
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import polars as pl
 
@@ -53,10 +55,12 @@ def data_schema(types: Types) -> dict[str, pl.DataType]:
     return {name(i): dtype(t) for i, t in enumerate(types)}
 
 
+@lru_cache(maxsize=4096)  # with many queries, making these is a good part of a tick
 def empty_relation(types: Types) -> pl.DataFrame:
     return pl.DataFrame(schema={**data_schema(types), **INTERVAL_SCHEMA})
 
 
+@lru_cache(maxsize=4096)
 def empty_stream(types: Types) -> pl.DataFrame:
     return pl.DataFrame(schema={**data_schema(types), **STREAM_SCHEMA})
 
@@ -65,7 +69,7 @@ def concat(frames: list[pl.DataFrame], otherwise: pl.DataFrame) -> pl.DataFrame:
     """All rows in order; `otherwise` gives the schema where there are none."""
     filled = [f for f in frames if f.height]
     if not filled:
-        return otherwise.clear()
+        return otherwise.clear() if otherwise.height else otherwise
     return filled[0] if len(filled) == 1 else pl.concat(filled)
 
 

@@ -6,13 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conformance.runner import compare
-from tests.engine.shared.adapter import shared_engine
+from tests.engine.shared.adapter import WAYS, divided, shared_engine
 
 from thalweg.cql.compile import compile_script
 from thalweg.engine import reference
 from thalweg.engine.arrivals import Arrival
 from thalweg.engine.reference import Options
-from thalweg.engine.shared.executors import InProcess
 from thalweg.engine.shared.kernels import join
 from thalweg.engine.shared.kernels.prefixes import Routes, routes
 from thalweg.engine.shared.planning import Registered, make_plan
@@ -145,9 +144,9 @@ def workloads(draw: st.DrawFn) -> tuple[str, dict[str, list[Arrival]]]:
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(workloads(), st.integers(1, 4), st.integers(1, 2))
-def test_results_are_those_of_the_reference(workload, tuples_per_tick, tasks):  # type: ignore[no-untyped-def]
-    agree(*workload, tuples_per_tick, tasks)
+@given(workloads(), st.integers(1, 4), st.sampled_from(WAYS))
+def test_results_are_those_of_the_reference(workload, tuples_per_tick, way):  # type: ignore[no-untyped-def]
+    agree(*workload, tuples_per_tick, way)
 
 
 def test_who_comes_first_in_the_text_makes_a_difference() -> None:
@@ -159,10 +158,10 @@ def test_who_comes_first_in_the_text_makes_a_difference() -> None:
         "WHERE A.k = B.k;"
     )
     inputs = {s: [Arrival(0, at, at, (1, at), "+") for at in range(4)] for s in "ABC"}
-    agree(text, inputs, tuples_per_tick=2, tasks=1)
+    agree(text, inputs, tuples_per_tick=2, way="one task")
 
 
-def agree(text: str, inputs: dict[str, list[Arrival]], tuples_per_tick: int, tasks: int) -> None:
+def agree(text: str, inputs: dict[str, list[Arrival]], tuples_per_tick: int, way: str) -> None:
     script = compile_script(text)
     found = shared_engine(
         script.catalog,
@@ -170,7 +169,7 @@ def agree(text: str, inputs: dict[str, list[Arrival]], tuples_per_tick: int, tas
         inputs,
         {},
         tuples_per_tick=tuples_per_tick,
-        executor=InProcess(tasks),
+        **divided(way),
     )
     for query in script.queries:
         report = compare(query, reference.evaluate(query.plan, inputs), found[query.name])

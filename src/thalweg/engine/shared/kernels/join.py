@@ -29,7 +29,8 @@ from thalweg.engine.shared.frames import (
     names,
 )
 from thalweg.engine.shared.kernels.linear import outputs
-from thalweg.engine.shared.kernels.prefixes import Prefix, routes_in
+from thalweg.engine.shared.kernels.meetings import FAR, meet
+from thalweg.engine.shared.kernels.prefixes import Prefix, Route, routes_in
 from thalweg.engine.shared.kernels.probing import Step, indexes
 from thalweg.engine.shared.kernels.source import intervals
 from thalweg.engine.shared.segments import Mapped
@@ -41,10 +42,8 @@ from thalweg.plan.expr import TRUE, Expr, columns_of, conjunction
 def join(task: Task, flow: Flow, op: ph.Join) -> pl.DataFrame:
     parts = []
     for start in range(len(op.inputs)):
-        delta = task.evaluate(flow, op.inputs[start])
-        _store(task, flow, op, start, delta)
-        if delta.height:
-            parts.append(_joined(task, flow, op, start))
+        _store(task, flow, op, start)
+        parts.append(_joined(task, flow, op, start))
     return concat(parts, empty_relation(op.types))
 
 
@@ -69,7 +68,7 @@ class _Rows:
 def _joined(task: Task, flow: Flow, op: ph.Join, start: int) -> pl.DataFrame:
     routes = task.once("routes", lambda: routes_in(task))
     route = routes[flow.name, task.plan.name_of(op), start]
-    way = _Way(task, flow, op, start, route.steps)
+    way = _Way(task, flow, op, start, route)
     rows, counts = way.rows(len(route.steps), op.wanted, route.prefixes)
     for step, (probed, matched) in zip(route.steps, counts, strict=True):
         if probed:
@@ -92,7 +91,11 @@ class _Way:
     flow: Flow
     op: ph.Join
     start: int
-    steps: tuple[Step, ...]
+    route: Route
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return self.route.steps
 
     def rows(
         self, length: int, wanted: list[list[int]], prefixes: Sequence[Prefix]
@@ -104,7 +107,7 @@ class _Way:
             shared, so_far = self.task.once(key, lambda: self._shared(longest, shorter))
             rows, counts = self._mine(shared, longest.length, wanted), list(so_far)
         else:
-            rows, counts = self._begin(wanted[self.start]), []
+            rows, counts = self._met(wanted) or (self._begin(wanted[self.start]), [])
         for step in self.steps[len(counts) : length]:
             before = len(rows)
             if before:
@@ -112,6 +115,23 @@ class _Way:
                 rows = _probe(self.task, self.flow, self.op, self.start, step, rows, of)
             counts.append((before, len(rows)))
         return rows, counts
+
+    def _met(self, wanted: list[list[int]]) -> tuple[_Rows, Counts] | None:
+        """The rows after the first step, where many joins begin with it together."""
+        if self.route.meeting is None:
+            return None
+        met = meet(self.task, self.flow, self.route.meeting)
+        if met is None:
+            return None
+        pairs = met.of(self.route.guest)
+        counts = [(pairs.probed, len(pairs.rows))]
+        weight = np.ones(len(pairs.rows), dtype=np.int64)
+        if not len(pairs.rows):
+            return _Rows(pairs.data.clear(), pairs.start, pairs.end, weight), counts
+        named = {name(i * FAR + c): name(o + c) for i, o, c in self._columns(1, wanted)}
+        data = pairs.data[list(named)][pairs.rows]
+        data.columns = list(named.values())
+        return _Rows(data, pairs.start, pairs.end, weight), counts
 
     def _begin(self, wanted: list[int]) -> _Rows:
         delta = self.task.evaluate(self.flow, self.op.inputs[self.start])
@@ -272,10 +292,10 @@ def _indexed(task: Task, flow: Flow, target: ph.AnyOp, index: tuple[Expr, ...]) 
     return task.once(("indexed", flow.name, task.plan.name_of(target), index), make)
 
 
-def _store(task: Task, flow: Flow, op: ph.Join, position: int, delta: pl.DataFrame) -> None:
+def _store(task: Task, flow: Flow, op: ph.Join, position: int) -> None:
     """Append a derived input's delta to its SteMs; base streams are stored once, for everybody."""
     target = op.inputs[position]
-    if isinstance(target, ph.Source) or not delta.height:
+    if isinstance(target, ph.Source) or not task.evaluate(flow, target).height:
         return
     low, _ = task.range_of(flow)
     for index in indexes(op, position):

@@ -10,15 +10,15 @@ Joins over other streams are of other flows, which have to have come to the same
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.kernels.beginnings import Beginning
+from thalweg.engine.shared.kernels.meetings import Guest, Meeting, Venue
 from thalweg.engine.shared.kernels.probing import Step, steps
 from thalweg.engine.shared.task import Flow, Plan, Task
-from thalweg.plan.expr import Expr, remap
-
-FAR = 1 << 20  # more columns than an input has
 
 Columns = tuple[tuple[int, ...], ...]  # of each input in the order of binding
 
@@ -38,6 +38,8 @@ class Route:
 
     steps: tuple[Step, ...]
     prefixes: tuple[Prefix, ...]
+    meeting: Meeting | None = None  # where other joins begin, too, but not quite alike
+    guest: int = 0  # which of the meeting's guests this join is
 
 
 Place = tuple[str, str, int]  # flow, join, input
@@ -60,71 +62,59 @@ def routes_in(task: Task) -> Routes:
 
 def routes(plan: Plan, classes: Classes, order_of: OrderOf) -> Routes:
     """Of all joins."""
-    wanted: dict[Hashable, list[set[int]]] = {}
-    users: dict[Hashable, int] = {}
-    planned: dict[Place, tuple[tuple[Step, ...], list[Hashable]]] = {}
-    for flow in plan.flows:
-        for op in _joins(flow):
-            for start in range(len(op.inputs)):
-                of = steps(op, start, order_of(op, start))
-                columns = [op.wanted[i] for i in (start, *(s.target for s in of))]
-                keys = _keys(plan, flow, classes[flow.name], op, start, of)
-                for length, key in enumerate(keys, 1):
-                    users[key] = users.get(key, 0) + 1
-                    known = wanted.setdefault(key, [set() for _ in range(length + 1)])
-                    for have, more in zip(known, columns, strict=False):
-                        have.update(more)
-                planned[flow.name, plan.name_of(op), start] = of, keys
-    return {
-        place: Route(
-            of,
-            tuple(
-                Prefix(key, length, tuple(tuple(sorted(c)) for c in wanted[key]))
-                for length, key in enumerate(keys, 1)
-                if users[key] > 1
-            ),
+    ways = {
+        (flow.name, plan.name_of(op), start): Beginning(
+            plan, flow, classes[flow.name], op, start, steps(op, start, order_of(op, start))
         )
-        for place, (of, keys) in planned.items()
+        for flow in plan.flows
+        for op in _joins(flow)
+        for start in range(len(op.inputs))
+    }
+    prefixes, meetings = _prefixes(ways.values()), _meetings(ways.values())
+    found = {}
+    for place, way in ways.items():
+        in_common = tuple(prefixes[k] for k in way.keys if k in prefixes)
+        meeting = meetings.get(way.venue) if way.venue is not None else None
+        guest = 0 if meeting is None else meeting.guests.index(way.guest)
+        found[place] = Route(way.steps, in_common, meeting, guest)
+    return found
+
+
+def _prefixes(ways: Iterable[Beginning]) -> dict[Hashable, Prefix]:
+    """What several joins do alike in their first steps."""
+    wanted: dict[Hashable, list[set[int]]] = {}
+    users: Counter[Hashable] = Counter()
+    for way in ways:
+        for length, key in enumerate(way.keys, 1):
+            users[key] += 1
+            known = wanted.setdefault(key, [set() for _ in range(length + 1)])
+            for have, more in zip(known, way.columns, strict=False):
+                have.update(more)
+    return {
+        key: Prefix(key, len(columns) - 1, tuple(tuple(sorted(c)) for c in columns))
+        for key, columns in wanted.items()
+        if users[key] > 1
+    }
+
+
+def _meetings(ways: Iterable[Beginning]) -> dict[Venue, Meeting]:
+    """Where several joins begin with the same probe, but ask for different pairs."""
+    guests: dict[Venue, dict[Guest, None]] = {}
+    columns: dict[Venue, tuple[set[int], set[int]]] = {}
+    for way in ways:
+        if way.venue is None:
+            continue
+        guests.setdefault(way.venue, {})[way.guest] = None
+        known = columns.setdefault(way.venue, (set(), set()))
+        for have, more in zip(known, way.looked_at, strict=True):
+            have.update(more)
+    return {
+        venue: Meeting(venue, tuple(tuple(sorted(c)) for c in columns[venue]), tuple(of))
+        for venue, of in guests.items()
+        if len(of) > 1
     }
 
 
 def _joins(flow: Flow) -> list[ph.Join]:
     ops = {id(o): o for _, output in flow.outputs for o in ph.walk(output)}
     return [op for op in ops.values() if isinstance(op, ph.Join)]
-
-
-def _keys(
-    plan: Plan,
-    flow: Flow,
-    instants: int,
-    op: ph.Join,
-    start: int,
-    of: tuple[Step, ...],
-) -> list[Hashable]:
-    """What the first step is, the first two, and so on, as far as base streams are probed."""
-    first = op.inputs[start]
-    if not isinstance(first, ph.Source):
-        return []
-    depth = {start: 0, **{s.target: i for i, s in enumerate(of, 1)}}
-    owners = [i for i, source in enumerate(op.inputs) for _ in source.types]
-
-    def place(column: int) -> int:
-        """A column by when its input is bound, not by where the query names it."""
-        owner = owners[column]
-        return depth[owner] * FAR + column - op.offsets[owner]
-
-    def placed(exprs: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        return tuple(remap(e, place) for e in exprs)
-
-    key: Hashable = (instants, flow.horizon(first.stream), plan.name_of(first))
-    keys = []
-    for step in of:
-        target = op.inputs[step.target]
-        if not isinstance(target, ph.Source):
-            break
-        sees_new = step.target > start
-        checks = frozenset(placed(step.checks))
-        how = (sees_new, step.index, placed(step.probe), checks)
-        key = (key, flow.horizon(target.stream), plan.name_of(target), how)
-        keys.append(key)
-    return keys
