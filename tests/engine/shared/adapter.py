@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from tests.conformance.runner import Inputs
@@ -15,10 +16,21 @@ from thalweg.engine.arrivals import Arrival
 from thalweg.engine.changelog import Change
 from thalweg.engine.reference import Options
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.executors import Executor, InProcess
+from thalweg.engine.shared.executors import InProcess
 from thalweg.engine.shared.frames import dtype
 from thalweg.engine.shared.results import Emission, FamilyEmission, NoOutlet, one_by_one
 from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
+
+WAYS = ("one task", "rows", "runs")  # how a tick's work is divided among tasks
+
+
+def divided(way: str) -> dict[str, Any]:
+    """An engine's options for that, however small the ticks."""
+    return {
+        "executor": InProcess(1 if way == "one task" else 2),
+        "rows_for_more_tasks": 0 if way == "rows" else 1 << 40,
+        "seconds_for_more_tasks": 0,
+    }
 
 
 class Collect(NoOutlet):
@@ -42,17 +54,13 @@ def shared_engine(
     options: Options,
     *,
     tuples_per_tick: int = 1_000,
-    executor: Executor | None = None,
+    **how: Any,
 ) -> dict[str, list[Change]]:
     """Run queries over recorded arrivals, so many of each stream to a tick."""
     outlet = Collect()
     with tempfile.TemporaryDirectory() as folder:
         engine = SharedEngine(
-            Path(folder),
-            executor or InProcess(),
-            outlet=outlet,
-            durable=False,
-            rows_for_more_tasks=0,
+            Path(folder), outlet=outlet, durable=False, **{"rows_for_more_tasks": 0, **how}
         )
         for stream in catalog.streams():
             engine.add_stream(stream)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.conformance.case_files import Case, all_cases
 from tests.conformance.generators import Workload, values, workloads
 from tests.conformance.runner import check, check_against_reference
-from tests.engine.shared.adapter import shared_engine
+from tests.engine.shared.adapter import divided, shared_engine
 
 from thalweg.cql import compile_script
 from thalweg.engine.shared.executors import InProcess
@@ -29,6 +29,11 @@ def test_a_tuple_of_each_stream_per_tick(case: Case):
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_three_tasks_that_exchange_rows(case: Case):
     check(partial(shared_engine, tuples_per_tick=2, executor=InProcess(3)), case)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_two_tasks_that_divide_the_queries(case: Case):
+    check(partial(shared_engine, tuples_per_tick=1, **divided("runs")), case)
 
 
 DRAWN = settings(

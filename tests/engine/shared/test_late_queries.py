@@ -8,11 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conformance.generators import Workload, workloads
 from tests.conformance.runner import compare
-from tests.engine.shared.adapter import Collect, push
+from tests.engine.shared.adapter import WAYS, Collect, divided, push
 
 from thalweg.engine import reference
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.executors import InProcess
 
 
 @settings(
@@ -23,17 +22,15 @@ from thalweg.engine.shared.executors import InProcess
     workloads(queries=3),
     st.tuples(st.integers(0, 3), st.integers(0, 6), st.integers(0, 6)),
     st.integers(1, 3),
-    st.integers(1, 2),
+    st.sampled_from(WAYS),
 )
 def test_late_queries_start_from_what_is_there(
-    workload: Workload, arrives_at: tuple[int, int, int], tuples_per_tick: int, tasks: int
+    workload: Workload, arrives_at: tuple[int, int, int], tuples_per_tick: int, way: str
 ):
     script = workload.script()
     outlet = Collect()
     with tempfile.TemporaryDirectory() as folder:
-        engine = SharedEngine(
-            Path(folder), InProcess(tasks), outlet=outlet, durable=False, rows_for_more_tasks=0
-        )
+        engine = SharedEngine(Path(folder), outlet=outlet, durable=False, **divided(way))
         streams = {s.name: s for s in script.catalog.streams()}
         for stream in streams.values():
             engine.add_stream(stream)

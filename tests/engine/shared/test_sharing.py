@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conformance.runner import compare
-from tests.engine.shared.adapter import Collect, changes, push
+from tests.engine.shared.adapter import WAYS, Collect, changes, divided, push
 from tests.engine.shared.sharing_workloads import (
     FORMS,
     STREAMS,
@@ -27,7 +27,6 @@ from thalweg.engine.arrivals import Arrival
 from thalweg.engine.shared import engine as shared_engine
 from thalweg.engine.shared import families, lifting_rules
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.executors import InProcess
 from thalweg.engine.shared.groups import Generation, core_of
 from thalweg.engine.shared.kernels import group
 from thalweg.engine.shared.round import Round
@@ -47,7 +46,7 @@ class Listening(Collect):
         return query in self.pushed
 
 
-def run(workload: SharedWorkload, tuples_per_tick: int, tasks: int, *, sharing: Sharing) -> None:
+def run(workload: SharedWorkload, tuples_per_tick: int, way: str, *, sharing: Sharing) -> None:
     script = workload.script()
     pushed = {
         q.name for q, is_pushed in zip(script.queries, workload.pushed, strict=True) if is_pushed
@@ -56,11 +55,10 @@ def run(workload: SharedWorkload, tuples_per_tick: int, tasks: int, *, sharing: 
     with tempfile.TemporaryDirectory() as folder:
         engine = SharedEngine(
             Path(folder),
-            InProcess(tasks),
             outlet=outlet,
             durable=False,
-            rows_for_more_tasks=0,
             sharing=sharing,
+            **divided(way),
         )
         streams = {s.name: s for s in script.catalog.streams()}
         for stream in streams.values():
@@ -138,11 +136,11 @@ SETTINGS = settings(
 
 
 @SETTINGS
-@given(shared_workloads(), st.integers(1, 3), st.integers(1, 2), st.sampled_from(Sharing))
+@given(shared_workloads(), st.integers(1, 3), st.sampled_from(WAYS), st.sampled_from(Sharing))
 def test_members_of_groups_say_what_they_would_say_alone(
-    workload: SharedWorkload, tuples_per_tick: int, tasks: int, sharing: Sharing
+    workload: SharedWorkload, tuples_per_tick: int, way: str, sharing: Sharing
 ) -> None:
-    run(workload, tuples_per_tick, tasks, sharing=sharing)
+    run(workload, tuples_per_tick, way, sharing=sharing)
 
 
 def alike(
@@ -166,7 +164,7 @@ def test_every_rule_and_every_kind_of_index_is_hit() -> None:
     for form in ("", *FORMS):
         for top in dict.fromkeys(TOPS):
             for born in ((0, 0, 0), (0, 1, 2, 3)):
-                run(alike(form, top, born), 3, 1, sharing=Sharing.WHEREVER_POSSIBLE)
+                run(alike(form, top, born), 3, "one task", sharing=Sharing.WHEREVER_POSSIBLE)
     wanted = {
         "generations",
         "lifted",
@@ -188,8 +186,8 @@ LATER = (0, 1, 2, 3, 5, 6, 7, 8)
 
 def run_later() -> None:
     for top in (t for t in dict.fromkeys(TOPS) if "COUNT" in t or "DISTINCT" in t):
-        for tasks, since in ((1, ""), (1, "FROM NOW"), (2, "")):
-            run(alike(FORMS[1], top, LATER, since), 1, tasks, sharing=Sharing.WHEREVER_POSSIBLE)
+        for way, since in (("one task", ""), ("runs", "FROM NOW"), ("rows", "")):
+            run(alike(FORMS[1], top, LATER, since), 1, way, sharing=Sharing.WHEREVER_POSSIBLE)
 
 
 def test_aggregates_that_come_one_after_the_other_are_brought_together() -> None:
@@ -236,7 +234,9 @@ MUTANTS = {
 def run_all() -> None:
     for last in (0, 2):
         for form in ("", *FORMS):
-            run(alike(form, TOPS[0], (0, 0, last)), 1, 1, sharing=Sharing.WHEREVER_POSSIBLE)
+            run(
+                alike(form, TOPS[0], (0, 0, last)), 1, "one task", sharing=Sharing.WHEREVER_POSSIBLE
+            )
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
@@ -284,5 +284,5 @@ def test_who_moves_has_seen_the_end_of_what_its_new_home_never_saw(born: int) ->
     tuples = [Arrival(0, at, at, (at, at, "a"), "+") for at in range(12)]
     workload = SharedWorkload(text, {"S": tuples, "R": []}, ((0, 99), (born, 99)), (True, True))
     SEEN.clear()
-    run(workload, 1, 1, sharing=Sharing.WHEREVER_POSSIBLE)
+    run(workload, 1, "one task", sharing=Sharing.WHEREVER_POSSIBLE)
     assert SEEN["members"]

@@ -34,6 +34,7 @@ from thalweg.engine.shared.regrouping import regroup
 from thalweg.engine.shared.results import Emission, NoOutlet, Outlet, Results
 from thalweg.engine.shared.runner import read_report
 from thalweg.engine.shared.segments import Segment
+from thalweg.engine.shared.shares import Share, shares
 from thalweg.engine.shared.spec import floors_of, stems_of, tick_spec
 from thalweg.engine.shared.store import Store
 from thalweg.engine.shared.task import Plan, TaskReport
@@ -43,6 +44,7 @@ from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.sharing.interning import Pool
 
 ROWS_FOR_MORE_TASKS = 50_000  # below this, one task is quicker than several and a shuffle
+SECONDS_FOR_MORE_TASKS = 0.25  # of all runs in a tick; below this, a second task does not pay
 RETAINED_TICKS = 1_000
 _STATE = ("streams", "queries", "homes", "generations")
 
@@ -61,6 +63,7 @@ class SharedEngine:
         outlet: Outlet | None = None,
         durable: bool = True,
         rows_for_more_tasks: int = ROWS_FOR_MORE_TASKS,
+        seconds_for_more_tasks: float = SECONDS_FOR_MORE_TASKS,
         retained_ticks: int = RETAINED_TICKS,
         sharing: Sharing = Sharing.WHERE_IT_PAYS,
     ) -> None:
@@ -80,6 +83,7 @@ class SharedEngine:
         self.retained_ticks = retained_ticks
         self._durable = durable
         self._rows_for_more_tasks = rows_for_more_tasks
+        self._seconds_for_more_tasks = seconds_for_more_tasks
         self._lock = threading.RLock()
         self._segments = {s.key: s for s in self.store.segments("segments")}
         self._plan: Plan | None = None
@@ -287,14 +291,15 @@ class SharedEngine:
         self._segments = commit.commit(self, plan, cut, floors, reports)
         self.observed.saw(cut.rows, rows_by_run(reports), added([r.seconds for r in reports]))
         marks.append(time.perf_counter())
+        tasks = len(reports) if cut.tasks == 1 else cut.tasks
         return Tick(
             cut.number,
             max((r.rows_in for r in reports), default=0),
             rows_out,
             marks[-1] - began,
-            cut.tasks,
+            tasks,
             added([r.seconds for r in reports]),
-            phases_of(marks, sum(r.busy_s for r in reports) / cut.tasks),
+            phases_of(marks, sum(r.busy_s for r in reports) / tasks),
         )
 
     def rehearse(self, cut: Cut, names: Collection[str]) -> None:
@@ -308,9 +313,14 @@ class SharedEngine:
             self._execute(cut, plan, floors_of(cut, plan))
 
     def _execute(self, cut: Cut, plan: Plan, floors: dict[str, int]) -> list[TaskReport]:
-        spec = tick_spec(self, cut, plan, floors, durable=self._durable)
+        divided: tuple[Share, ...] = ()
+        if cut.tasks == 1:
+            least_s = self._seconds_for_more_tasks
+            divided = shares(plan, self.executor.tasks, self.observed.seconds, least_s)
+        spec = tick_spec(self, cut, plan, floors, shares=divided, durable=self._durable)
         levels = 1 + max((plan.level_of(o) for f in plan.flows for _, o in f.outputs), default=0)
-        packed = self.executor.run(msgspec.msgpack.encode(spec), cut.tasks, levels)
+        encoded = msgspec.msgpack.encode(spec)
+        packed = self.executor.run(encoded, cut.tasks, levels, len(divided) or 1)
         self.artefacts.keep_only(
             {spec.plan, *(g.families for g in spec.groups.values() if g.families)}
         )

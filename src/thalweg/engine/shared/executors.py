@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from thalweg.engine.shared.runner import REPORTS, Letter, run_alone, run_level
+from thalweg.engine.shared.runner import REPORTS, Letter, run_level, run_share
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
@@ -16,7 +16,9 @@ class Executor(Protocol):
 
     tasks: int
 
-    def run(self, packed: bytes, tasks: int, levels: int) -> list[bytes]: ...
+    def run(self, packed: bytes, tasks: int, levels: int, shares: int) -> list[bytes]:
+        """Either of several tasks that have some of the rows each, or of some that share runs."""
+        ...
 
 
 class InProcess:
@@ -25,9 +27,9 @@ class InProcess:
     def __init__(self, tasks: int = 1) -> None:
         self.tasks = tasks
 
-    def run(self, packed: bytes, tasks: int, levels: int) -> list[bytes]:
+    def run(self, packed: bytes, tasks: int, levels: int, shares: int) -> list[bytes]:
         if tasks == 1:
-            return run_alone(packed)
+            return [run_share(packed, number) for number in range(shares)]
         inboxes: list[list[Letter]] = [[] for _ in range(tasks)]
         for level in range(levels):
             letters = [
@@ -47,12 +49,13 @@ class OnSpark:
         self.tasks = tasks or context.defaultParallelism
         self._nothing: dict[int, RDD[Letter]] = {}  # by tasks: what their first level gets
 
-    def run(self, packed: bytes, tasks: int, levels: int) -> list[bytes]:
-        if tasks not in self._nothing:
-            self._nothing[tasks] = self.context.parallelize([], tasks)
-        nothing = self._nothing[tasks]
+    def run(self, packed: bytes, tasks: int, levels: int, shares: int) -> list[bytes]:
+        width = shares if tasks == 1 else tasks
+        if width not in self._nothing:
+            self._nothing[width] = self.context.parallelize([], width)
+        nothing = self._nothing[width]
         if tasks == 1:
-            return list(nothing.mapPartitions(_alone(packed)).collect())
+            return list(nothing.mapPartitionsWithIndex(_share(packed)).collect())
         letters = nothing.mapPartitionsWithIndex(_level(packed, 0))
         for level in range(1, levels):
             delivered = letters.partitionBy(tasks, int)
@@ -60,10 +63,10 @@ class OnSpark:
         return _reports(letters.collect())
 
 
-def _alone(packed: bytes):  # type: ignore[no-untyped-def]
-    def run(rows: Iterator[Letter]) -> list[bytes]:
+def _share(packed: bytes):  # type: ignore[no-untyped-def]
+    def run(number: int, rows: Iterator[Letter]) -> list[bytes]:
         list(rows)  # a worker is only used again if its input was read to the end
-        return run_alone(packed)
+        return [run_share(packed, number)]
 
     return run
 

@@ -21,7 +21,7 @@ from thalweg.engine.shared.families import changes, is_divided_well
 from thalweg.engine.shared.frames import POS, TS, hash_of
 from thalweg.engine.shared.kernels.changes import judged
 from thalweg.engine.shared.kernels.exchange import mailbox
-from thalweg.engine.shared.kernels.group import group, load_families
+from thalweg.engine.shared.kernels.group import group, keep_families, load_families
 from thalweg.engine.shared.kernels.output import output
 from thalweg.engine.shared.kernels.registry import KERNELS
 from thalweg.engine.shared.segments import BundleWriter
@@ -52,16 +52,20 @@ def load_plan(path: str) -> Plan:
     return _plans[path]
 
 
-def run_alone(packed: bytes) -> list[bytes]:
-    """A whole tick in one task; nothing changes hands."""
+def run_share(packed: bytes, number: int) -> bytes:
+    """All rows of a tick in one task, for all runs or for its share of them (`shares`)."""
     spec, plan = _open(packed)
     task = Task(spec, plan, KERNELS, 0, 0)
-    _store_streams(task)
+    if number == 0:
+        _store_streams(task)
+    mine = set(spec.shares[number]) if spec.shares else None
     for flow in _due(spec, plan):
         for query, op in flow.outputs:
-            _emit(task, flow, query, op)
-    _report_rejects(task)
-    return [_finish(task)]
+            if mine is None or query in mine:
+                _emit(task, flow, query, op)
+    if not spec.shares:
+        _report_rejects(task)
+    return _finish(task)
 
 
 def run_level(
@@ -94,6 +98,7 @@ def run_level(
 def _open(packed: bytes) -> tuple[TickSpec, Plan]:
     spec = msgspec.msgpack.decode(packed, type=TickSpec)
     READER.keep_only(Path(spec.folder) / "segments", {s.bundle for s in spec.segments})
+    keep_families({g.families for g in spec.groups.values() if g.families is not None})
     return spec, load_plan(spec.plan)
 
 

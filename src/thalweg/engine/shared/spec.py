@@ -10,6 +10,7 @@ from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared.cut import Cut
 from thalweg.engine.shared.kernels.probing import probing_order
 from thalweg.engine.shared.planning import Stems, floor_of
+from thalweg.engine.shared.shares import Share
 from thalweg.engine.shared.store import Store
 from thalweg.engine.shared.task import GroupSpec, Plan, TickSpec, stem_table
 
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
 
 
 def tick_spec(
-    engine: SharedEngine, cut: Cut, plan: Plan, floors: dict[str, int], *, durable: bool
+    engine: SharedEngine,
+    cut: Cut,
+    plan: Plan,
+    floors: dict[str, int],
+    *,
+    shares: tuple[Share, ...],
+    durable: bool,
 ) -> TickSpec:
     files = commit.landed_files(engine.store, cut)
     return TickSpec(
@@ -34,6 +41,7 @@ def tick_spec(
         started={n: q.started for n, q in engine.runs.items() if q.started is not None},
         backfill=_backfill(engine.store, plan),
         groups={name: _group_spec(engine, name) for name in engine.generations},
+        shares=shares,
         durable=durable,
     )
 

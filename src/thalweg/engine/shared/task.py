@@ -57,6 +57,7 @@ class TickSpec(msgspec.Struct, frozen=True):
     started: dict[str, int]  # query -> the instant from which its result counts
     backfill: dict[str, tuple[str, list[str]]]  # stream -> a SteM, and new ones to fill from it
     groups: dict[str, GroupSpec]
+    shares: tuple[tuple[str, ...], ...] = ()  # of runs by task, where one task has all rows
     durable: bool = True
 
 

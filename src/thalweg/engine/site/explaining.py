@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from thalweg.engine.shared.engine import ROWS_FOR_MORE_TASKS
+from thalweg.engine.shared.engine import ROWS_FOR_MORE_TASKS, SECONDS_FOR_MORE_TASKS
 from thalweg.engine.shared.executors import Executor
 from thalweg.engine.shared.explain import State, describe, describe_job
 from thalweg.engine.shared.explain.state import sizes
@@ -79,6 +79,7 @@ def _explained(site: Site, query: QueryDef, form: str) -> Explanation:
                 runs_on=_runs_on(executor),
                 tasks=executor.tasks,
                 rows_for_more_tasks=ROWS_FOR_MORE_TASKS,
+                seconds_for_more_tasks=SECONDS_FOR_MORE_TASKS,
             )
     return Explanation(found.text(), {"query": query.name, "form": form, "plan": found.data()})
 

@@ -31,19 +31,27 @@ def describe_job(
     runs_on: str,
     tasks: int,
     rows_for_more_tasks: int,
+    seconds_for_more_tasks: float,
 ) -> Branch:
-    """One job for all queries; a small tick is one task, a larger one a stage for each level."""
+    """One job for all queries; a small tick is one task, or some that divide the queries, a larger
+    one a stage for each level."""
     queries = sum(len(f.outputs) for f in plan.flows)
     levels = 1 + max((plan.level_of(o) for f in plan.flows for _, o in f.outputs), default=0)
     levels = max(levels, 1 + plan.level_of(output))
     has_groups = any(isinstance(o, ph.Group) for f in plan.flows for _, o in f.outputs)
     what = "queries and groups" if has_groups else "queries"
+    dividing = []
+    if queries > 1 and tasks > 1:
+        dividing = [
+            f"or {tasks} tasks that divide the {what}, if all need {seconds_for_more_tasks} s"
+        ]
     remarks = [
         f"runs on {runs_on}",
         f"{queries} {what} in {len(plan.flows)} flows share it"
         if queries > 1
         else "has this query to itself",
         f"under {rows_for_more_tasks:,} new tuples: 1 stage, 1 task, no shuffle",
+        *dividing,
         f"from {rows_for_more_tasks:,} on: {_plural(levels, 'stage')} of {_plural(tasks, 'task')}, "
         f"{_plural(levels - 1, 'shuffle')}",
     ]
@@ -57,6 +65,7 @@ def describe_job(
         "stages": levels,
         "shuffles": levels - 1,
         "rows_for_more_tasks": rows_for_more_tasks,
+        "seconds_for_more_tasks": seconds_for_more_tasks,
     }
     return Branch(f"One Spark job per tick, with {query} in it", tuple(remarks), stages, facts)
 

@@ -8,8 +8,7 @@ given that end now by the windows of at least one member.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -48,10 +47,20 @@ def matches(task: Task, flow: Flow, op: ph.Matches) -> pl.DataFrame:
     return member_events(family, started, ended, *task.range_of(flow))
 
 
-@lru_cache(maxsize=256)
+_families: dict[str, list[Family]] = {}
+
+
 def load_families(path: str) -> list[Family]:
     """A file of families, read once per process; a change is a new file."""
-    return pickle.loads(Path(path).read_bytes())  # type: ignore[no-any-return]
+    if path not in _families:
+        _families[path] = pickle.loads(Path(path).read_bytes())
+    return _families[path]
+
+
+def keep_families(paths: Collection[str]) -> None:
+    """Forget those of groups that are no more."""
+    for path in [p for p in _families if p not in paths]:
+        del _families[path]
 
 
 def _ending(
