@@ -36,7 +36,7 @@ from thalweg.overlay.protocol import (
 )
 from thalweg.overlay.routing import IDS, id_of
 from thalweg.overlay.stack import Stack
-from thalweg.overlay.view import DOWN, SUSPECT, Word
+from thalweg.overlay.view import ALIVE, DOWN, SUSPECT, Word
 from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.scenarios.chord import chord_at, owner_of
 from thalweg.sim.world import World
@@ -194,6 +194,44 @@ def test_a_node_that_was_in_a_ring_and_finds_nobody_is_one_itself():
     node.step(0, TimerFired("alone"))
     assert node.joined
     assert node.next_hop(5) is None
+
+
+def _newcomer(*others):
+    """Outside of any ring; these run, by what it knows."""
+    membership = Membership()
+    membership.step(0, Init(ME, 1, {}))
+    for other in others:
+        membership.view.take(Word(other, 0, ALIVE))
+    node = Chord(membership)
+    node.step(0, Init(ME, 1, {}))
+    return node
+
+
+def test_a_newcomer_begins_a_ring_where_all_that_run_say_that_they_are_in_none():
+    node = _newcomer(B, C)
+    node.step(0, Receive(B, Route(1, (), ())))
+    again = SetTimer("alone", Settings().alone_after_us)
+    assert node.step(0, TimerFired("alone")) == [again]
+    assert not node.joined  # C may be in one
+    node.step(0, Receive(C, Route(2, (), ())))
+    node.step(0, TimerFired("alone"))
+    assert node.joined
+
+
+@pytest.mark.parametrize("route", [Route(2, (D, E), ()), Route(2, (), (D,))])
+def test_a_newcomer_that_hears_of_a_ring_begins_none(route):
+    node = _newcomer(B, C)
+    node.step(0, Receive(B, Route(1, (), ())))
+    node.step(0, Receive(C, route))
+    node.step(0, Receive(C, Route(3, (), ())))
+    node.step(0, TimerFired("alone"))
+    assert not node.joined  # B's word is from before
+
+
+def test_a_newcomer_that_knows_nobody_begins_no_ring():
+    node = _newcomer()
+    node.step(0, TimerFired("alone"))
+    assert not node.joined
 
 
 def test_a_hop_leads_towards_the_key_even_where_all_known_nodes_are_down():

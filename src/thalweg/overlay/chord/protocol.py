@@ -12,7 +12,9 @@ make Chord correct*, 2017). The published rules lose the ring under failures. Th
 Who is gone, membership says; Chord only tells it whom to doubt. Beyond Zave, who has no partitions:
 a node now and then looks up *itself* through any member it knows. The answer names the node that
 should be before it, and those that should come after: so rings that were parted, or a node that
-fell out of the ring, grow together. Joining is the same search by a node that has no ring yet.
+fell out of the ring, grow together. Joining is the same search by a node that has no ring yet. A
+ring can also stop before its newcomers are in it. So a node that has found none for long begins one
+if all that it knows to run say that they are in none either; the others then join it.
 
 Promise: as long as nobody loses all r successors at once, there is one ring among the live, in
 order, and every member leads into it. Once quiet: each node has exactly the next r as successors,
@@ -77,8 +79,10 @@ class Chord:
         "_finger",
         "_generator",
         "_membership",
+        "_outsiders",
         "_quiet_periods",
         "_searches",
+        "_was_joined",
         "joined",
         "settings",
         "table",
@@ -97,6 +101,9 @@ class Chord:
         self._finger = 0
         self._busy_with: set[str] = set()  # own searches under way
         self._quiet_periods = 0  # since the predecessor was heard from
+        self._was_joined = False  # in an earlier life
+        # Those that said to be in no ring, since anybody last knew of one; while this node is not.
+        self._outsiders: set[Address] = set()
 
     def _reset(self, address: Address) -> None:
         self.table = Table(address, self.settings.successors)
@@ -160,7 +167,7 @@ class Chord:
                 again = SetTimer("self", self.settings.find_self_every_us)
                 return [again, *self._find_self()]
             case "alone":
-                return [] if self.joined else self._enter()
+                return self._begin_anew()
             case ("route", int(token)):
                 return self._searches.unanswered(token)
             case ("neighbours", int(token)):
@@ -172,19 +179,39 @@ class Chord:
     def _init(self, address: Address, seed: int, was_joined: bool) -> list[Effect]:
         self._generator = Generator(seed)
         self._reset(address)
-        effects: list[Effect] = [
+        self._was_joined = was_joined
+        return [
             # At a random point of the period, so that nodes don't move in step.
             SetTimer("stabilise", self._generator.below(self.settings.stabilise_every_us)),
             SetTimer("finger", self._generator.below(self.settings.fix_finger_every_us)),
             SetTimer("self", self._generator.below(self.settings.find_self_every_us)),
+            SetTimer("alone", self.settings.alone_after_us),
         ]
-        if was_joined:
-            effects.append(SetTimer("alone", self.settings.alone_after_us))
-        return effects
+
+    def _begin_anew(self) -> list[Effect]:
+        """No ring was found for long: be one, unless there may be one to find.
+
+        Who was in a ring before need not ask: rings that were parted merge. A newcomer must not
+        make a second ring for having asked the wrong ones.
+        """
+        if self.joined:
+            return []
+        members = self._membership.up()
+        nobody_is_in_one = bool(members) and self._outsiders.issuperset(members)
+        if self._was_joined or nobody_is_in_one:
+            return self._enter()
+        return [SetTimer("alone", self.settings.alone_after_us)]
 
     def _enter(self) -> list[Effect]:
         self.joined = True
+        self._outsiders.clear()
         return [Persist("joined", b""), CancelTimer("alone"), Deliver(Joined())]
+
+    def _hear_of_a_ring(self, sender: Address, route: Route) -> None:
+        if route.owners or route.nearer:
+            self._outsiders.clear()
+        else:
+            self._outsiders.add(sender)
 
     def _leave(self) -> list[Effect]:
         """Say to the neighbours what a failure would make them find out."""
@@ -345,6 +372,8 @@ class Chord:
             nearer = table.nearer(key, down) if self.joined and not owners else ()
             return [Send(sender, Route(token, owners, nearer))]
         if type(message) is Route:
+            if not self.joined:
+                self._hear_of_a_ring(sender, message)
             return self._searches.routed(message)
         if type(message) is AskNeighbours:
             token = message.token

@@ -13,7 +13,7 @@ class Settings:
     find_self_every_us: int = 5_000_000
     answer_within_us: int = 500_000
     attempts: int = 4  # of a lookup, before it is given up
-    alone_after_us: int = 20_000_000  # a node that was in a ring and finds it no more is one itself
+    alone_after_us: int = 20_000_000  # a node that finds no ring for so long may be one itself
 
     def __post_init__(self) -> None:
         if self.successors < 1:
