@@ -26,7 +26,7 @@ from thalweg.plan.expr import Expr
 
 FAR = 1 << 20  # more columns than an input has: where the columns of the second begin
 PROBE = 10.0  # what it costs to let a tuple probe, in conditions that are checked of a pair
-CALLS = 300_000.0  # and what a join costs that probes by itself, however few its tuples
+CALLS = 1_500_000.0  # and what a join costs that probes by itself, however few its tuples
 CHECKED_AT_ONCE = 1 << 25  # conditions of pairs, to bound memory
 
 Length = int | None
