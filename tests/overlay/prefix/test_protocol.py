@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from thalweg.overlay.membership import Doubt, Down, Join, Membership, Settings, Up
+from thalweg.overlay.membership import Doubt, Down, Join, Membership, Ping, Settings, Up
 from thalweg.overlay.prefix.protocol import Hello, Prefix, PrefixSettings, Welcome
-from thalweg.overlay.protocol import Heard, Init, Receive, Send, Tell, TimerFired
+from thalweg.overlay.protocol import Deliver, Heard, Init, Receive, Send, Tell, TimerFired
 from thalweg.overlay.stack import Stack
+from thalweg.overlay.view import ALIVE, LEFT, Word
 from thalweg.sim.networks import transit_stub
 from thalweg.sim.networks.hosts import scattered
 from thalweg.sim.scenarios.prefix import incomplete, prefix_at
@@ -52,6 +53,19 @@ def test_who_is_down_is_dropped():
     prefix = node()
     prefix.step(0, Receive("a", Welcome(0, ())))
     prefix.step(1, Heard("membership", Down("a")))
+    assert "a" not in prefix.table
+
+
+def test_who_was_gone_before_membership_heard_of_it_is_dropped_without_being_greeted():
+    membership = Membership()
+    membership.step(0, Init("me", 1, {}))
+    prefix = Prefix(membership)
+    prefix.step(0, Init("me", 1, {}))
+    prefix.step(0, Receive("a", Welcome(0, ())))
+    words = (Word("b", 0, ALIVE), Word("a", 0, LEFT))
+    effects = membership.step(1, Receive("b", Ping(1, words)))
+    assert [e.value for e in effects if isinstance(e, Deliver)] == [Up("b")]  # no Down of a
+    assert sent(prefix.step(2, TimerFired("greet"))) == [("b", Hello)]
     assert "a" not in prefix.table
 
 

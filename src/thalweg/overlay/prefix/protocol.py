@@ -121,7 +121,7 @@ class Prefix:
         """Somebody of a random row: deep rows have few nodes, and must be compared as often."""
         if not self.table.rows:
             return self._heard_of(now_us, self._membership.up())
-        row = self.table.entries(self._generator.below(self.table.rows))
+        row = self._running(self.table.entries(self._generator.below(self.table.rows)))
         effects = self._greet(now_us, self._generator.choice(row)) if row else []
         # And somebody who would fit a full slot, and may be nearer than those in it.
         members = self._membership.up()
@@ -129,6 +129,16 @@ class Prefix:
         if stranger is not None and stranger not in self.table:
             effects += self._greet(now_us, stranger)
         return effects
+
+    def _running(self, entries: list[Address]) -> list[Address]:
+        """These, but for those that membership first heard of when they were gone already.
+
+        It never called them up, and so does not announce that they are down.
+        """
+        gone = [a for a in entries if self._membership.is_down(a)]
+        for address in gone:
+            self.table.drop(address)
+        return [a for a in entries if a not in gone]
 
     def _heard_of(self, now_us: int, addresses: Iterable[Address]) -> list[Effect]:
         effects: list[Effect] = []
