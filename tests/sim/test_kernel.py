@@ -1,11 +1,12 @@
 """The calendar of things to do."""
 
+import gc
 from heapq import heappop, heappush
 
 import pytest
 
 from thalweg.overlay.generator import Generator
-from thalweg.sim.kernel import PAGE_BITS, Kernel
+from thalweg.sim.kernel import OBJECTS_BETWEEN_COLLECTIONS, PAGE_BITS, Kernel
 
 PAGE_US = 1 << PAGE_BITS
 
@@ -70,3 +71,16 @@ def test_the_calendar_keeps_the_order_of_one_heap_across_pages():
             schedule(kernel.now_us)
     assert len(seen) == scheduled >= 3_000
     assert seen == [heappop(heap) for _ in range(scheduled)]
+
+
+def test_garbage_is_collected_rarely_while_a_calendar_runs_and_as_before_afterwards():
+    kernel, seen = Kernel(), []
+    before = gc.get_threshold()
+    kernel.at(1, lambda: seen.append(gc.get_threshold()[0]))
+    kernel.at(2, lambda: [][0])
+    kernel.run_until(1)
+    assert seen == [OBJECTS_BETWEEN_COLLECTIONS]
+    assert gc.get_threshold() == before
+    with pytest.raises(IndexError):
+        kernel.run_until(2)
+    assert gc.get_threshold() == before
