@@ -39,7 +39,17 @@ KINDS = {
     "A": {"k": "int", "v": "int", "x": "double", "t": "text", "d": "decimal"},
     "B": {"k": "int", "p": "bool"},
 }
-WINDOWS = ("[Now]", "[Range 1]", "[Range 2]", "[Range 4]", "[Unbounded]", "")
+WINDOWS = (
+    "[Now]",
+    "[Range 1]",
+    "[Range 2]",
+    "[Range 4]",
+    "[Unbounded]",
+    "",
+    "[Range 2 Slide 2]",
+    "[Range 4 Slide 2]",
+    "[Unbounded Slide 3]",
+)
 CONDITIONS = {
     "A": (
         "{}.v > {i}",

@@ -121,13 +121,17 @@ def test_queries_that_differ_by_constants_windows_and_outputs_have_one_signature
     assert one != other
 
 
+def test_windows_that_slide_differently_have_another_signature() -> None:
+    slides = [core(f"SELECT k FROM A [Range {w}]") for w in ("6", "6 Slide 2", "8 Slide 2")]
+    assert slides[0].signature != slides[1].signature == slides[2].signature
+
+
 def test_a_core_for_groups_computes_keys_and_arguments_only() -> None:
     query = normal("SELECT k, SUM(v) AS s FROM A [Range 3] WHERE d > 1 GROUP BY k")
     assert [e.index for e in query.core.outputs] == [0, 1]  # type: ignore[union-attr]
 
 
 REASONS = [
-    ("SELECT k FROM A [Range 4 Slide 2]", "A has a window with Slide"),
     ("SELECT k FROM A [Rows 3]", "A has a window of rows"),
     ("SELECT a.k FROM A [Now] a LEFT JOIN B [Now] b ON a.k = b.k", "LEFT JOIN"),
     ("SELECT k FROM A [Now] UNION SELECT k FROM B [Now]", "UNION combines"),

@@ -53,7 +53,6 @@ def test_what_is_called_the_same_is_the_same(page_catalog: Catalog) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT volume FROM Trade [Range 10 Slide 5]",
         "SELECT volume FROM Trade [Rows 5]",
         "RSTREAM (SELECT volume FROM Trade [Now])",
         "SELECT volume FROM Trade [Now] UNION SELECT volume FROM Trade [Range 5]",

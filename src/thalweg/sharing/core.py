@@ -1,10 +1,12 @@
 """The normal form of a query: a select-project-join core, and what stands above it.
 
-The core is what queries can have in common (COSMOS 3.2; SEMANTICS of sharing: select, project and
-join over Now, Range and Unbounded without Slide). Its conditions are of three kinds:
+The core is what queries can have in common (COSMOS 3.2): select, project and join over Now, Range
+and Unbounded. Its conditions are of three kinds:
 
 - *joins* have nothing to vary: conditions without constants, and every equality between leaves.
-  With the streams they are the signature; queries of one signature can be answered together.
+  With the streams and the slides of their windows they are the signature; queries of one signature
+  can be answered together. For windows of one slide let a tuple in at the same instant, and the
+  longer one lets it go later.
 - *ranges* compare one expression with constants; there is one range per expression.
 - *residuals* are all others: a template whose constants are pulled out.
 
@@ -57,7 +59,7 @@ class Core:
 
     @property
     def signature(self) -> Signature:
-        return Signature(tuple(s.name for s in self.streams), self.joins)
+        return Signature(tuple(s.name for s in self.streams), slides_of(self.windows), self.joins)
 
     @property
     def width(self) -> int:
@@ -77,7 +79,12 @@ class Signature:
     """What queries that are answered together have in common."""
 
     streams: tuple[str, ...]
+    slides: tuple[int, ...]
     joins: tuple[Expr, ...]
+
+
+def slides_of(windows: tuple[TimeWindow, ...]) -> tuple[int, ...]:
+    return tuple(w.slide for w in windows)
 
 
 # --- what may stand above a core: each step over the columns of the one below --------------------

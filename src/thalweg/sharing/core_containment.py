@@ -15,6 +15,7 @@ from thalweg.sharing.implication import gap
 from thalweg.sharing.naming import leaf_names, named_columns, window_text
 from thalweg.sharing.permutation import reorderings
 from thalweg.sharing.plans import conditions_of
+from thalweg.sharing.representative import at_least_as_long
 from thalweg.sharing.rules import rewritten
 
 
@@ -44,15 +45,21 @@ def _time_gap(outer: Core, inner: Core, facts: Facts) -> str | None:
     """A row must be in the outer's windows as long as it is in the inner's.
 
     Theorem 3.1 compares windows; a tuple's greatest age in a row says the same, and more where
-    conditions on timestamps make a row end before its windows do.
+    conditions on timestamps make a row end before its windows do. Where windows slide, a tuple's
+    age does not tell whether it is there: then only windows of one slide are compared.
     """
     assert facts.times is not None
     names = leaf_names(inner.streams)
-    for leaf, window in enumerate(outer.windows):
-        if window.length is not None and facts.times.age(leaf) > window.length:
-            stream = inner.streams[leaf]
-            longer, shorter = (window_text(w, stream) for w in (inner.windows[leaf], window))
-            return f"{names[leaf]} {longer} is longer than {names[leaf]} {shorter}"
+    for leaf, (window, own) in enumerate(zip(outer.windows, inner.windows, strict=True)):
+        one, other = (f"{names[leaf]} {window_text(w, inner.streams[leaf])}" for w in (own, window))
+        if window.slide != own.slide:
+            return f"{one} does not slide as {other} does"
+        if window.slide > 1:
+            lasts = at_least_as_long(window, own)
+        else:
+            lasts = window.length is None or facts.times.age(leaf) <= window.length
+        if not lasts:
+            return f"{one} is longer than {other}"
     return None
 
 

@@ -1,7 +1,8 @@
 """What windows and conditions say together about the timestamps of a joined row.
 
 COSMOS, lemma 3.1: tuples of windows T¹ and T² join only if −T¹ ≤ t₁ − t₂ ≤ T². In general, a row is
-in the result at τ only if τ − Tⁱ ≤ tᵢ ≤ τ for each leaf. With conditions on timestamps and on their
+in the result at τ only if τ − Tⁱ ≤ tᵢ ≤ τ for each leaf; a window that slides by L may keep a tuple
+L − 1 instants longer. With conditions on timestamps and on their
 differences these are bounds on differences of variables, and shortest paths give the tightest ones.
 
 All variables count in microseconds, or in instants where the resolution is not needed. A leaf has
@@ -85,7 +86,8 @@ def differences(core: Core) -> Differences | None:
         instant = _instant(leaf)
         whole.add(instant)
         at_most(instant, _NOW, 0)
-        at_most(_NOW, instant, inf if window.length is None else window.length * resolution)
+        age = inf if window.length is None else window.length + window.slide - 1
+        at_most(_NOW, instant, age * resolution)
         # The instant is the column's value rounded down to the resolution.
         column = columns[leaf]
         rounding = 0 if column is not None and column[1] == resolution else resolution - 1

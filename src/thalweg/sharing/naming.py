@@ -58,6 +58,8 @@ def instants_text(instants: int, stream: StreamDef) -> str:
 
 
 def window_text(window: TimeWindow, stream: StreamDef) -> str:
-    if not window.length:
-        return str(window)
-    return f"[Range {instants_text(window.length, stream)}]"
+    slide = f" Slide {instants_text(window.slide, stream)}" if window.slide != 1 else ""
+    if window.length is None:
+        return f"[Unbounded{slide}]"
+    length = f"Range {instants_text(window.length, stream)}" if window.length else "Now"
+    return f"[{length}{slide}]"

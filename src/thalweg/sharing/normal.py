@@ -15,7 +15,7 @@ from thalweg.plan.nodes import Node, Project, Scan, StreamKind, ToStream, Window
 from thalweg.plan.windows import UNBOUNDED
 from thalweg.sharing.block import Block, Leaf, Unshareable, all_columns
 from thalweg.sharing.conditions import classified
-from thalweg.sharing.core import Computed, Core, Kept, NormalQuery, NotNormal, Step
+from thalweg.sharing.core import Computed, Core, Kept, NormalQuery, NotNormal, Step, slides_of
 from thalweg.sharing.ordering import expr_key
 from thalweg.sharing.rules import conditions_of, rewritten
 from thalweg.sharing.rules.drop_identities import drop_identities
@@ -94,13 +94,14 @@ def _rewritten_step(step: Step) -> Step:
 
 
 def _smallest(found: list[tuple[Core, tuple[Step, ...]]]) -> tuple[Core, tuple[Step, ...]]:
-    """Joins decide first, so that self-joins of one shape have one signature."""
+    """Joins and slides decide first, so that self-joins of one shape have one signature."""
     return found[0] if len(found) == 1 else min(found, key=lambda f: _form_key(f[0]))
 
 
 def _form_key(core: Core) -> tuple[object, ...]:
     return (
         [expr_key(j) for j in core.joins],
+        slides_of(core.windows),
         [-1 if w.length is None else w.length for w in core.windows],
         [(expr_key(e), str(r)) for e, r in core.ranges],
         [(expr_key(r.template), repr(r.constants)) for r in core.residuals],

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from thalweg.plan.expr import Expr
-from thalweg.plan.windows import FOREVER, TimeWindow
+from thalweg.plan.windows import TimeWindow
 from thalweg.sharing.core import Core, Residual
 from thalweg.sharing.plans import range_conditions
 from thalweg.sharing.ranges import Range
@@ -34,12 +34,8 @@ class Profile:
 
     def interval(self, timestamps: Sequence[int]) -> tuple[int, int]:
         """Where a row of sources so stamped is valid; empty where start >= end."""
-        start = max(timestamps)
-        end = FOREVER
-        for window, timestamp in zip(self.windows, timestamps, strict=True):
-            if window.length is not None:
-                end = min(end, timestamp + window.length + 1)
-        return start, end
+        own = [w.interval(t) for w, t in zip(self.windows, timestamps, strict=True)]
+        return max(start for start, _ in own), min(end for _, end in own)
 
 
 def profile(core: Core, rep: Representative) -> Profile:

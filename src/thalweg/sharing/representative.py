@@ -16,7 +16,7 @@ from thalweg.plan.catalog import StreamDef
 from thalweg.plan.expr import Col, Expr, children
 from thalweg.plan.nodes import Node
 from thalweg.plan.windows import TimeWindow
-from thalweg.sharing.core import Core, Residual, Signature
+from thalweg.sharing.core import Core, Residual, Signature, slides_of
 from thalweg.sharing.plans import core_plan, fields_of
 from thalweg.sharing.ranges import EVERYTHING, Range
 
@@ -32,7 +32,7 @@ class Representative:
 
     @property
     def signature(self) -> Signature:
-        return Signature(tuple(s.name for s in self.streams), self.joins)
+        return Signature(tuple(s.name for s in self.streams), slides_of(self.windows), self.joins)
 
     def covers(self, core: Core) -> bool:
         """Whether the core's result can be made of this one's, columns included."""
@@ -70,8 +70,10 @@ class Representative:
         return core_plan(self.to_core())
 
     def _is_of_one_shape_with(self, core: Core) -> bool:
-        return self.joins == core.joins and (
-            self.streams is core.streams or self.streams == core.streams
+        return (
+            self.joins == core.joins
+            and (self.streams is core.streams or self.streams == core.streams)
+            and slides_of(self.windows) == slides_of(core.windows)
         )
 
 
@@ -111,6 +113,7 @@ def _collect(expr: Expr, found: set[int]) -> None:
 
 
 def at_least_as_long(window: TimeWindow, other: TimeWindow) -> bool:
+    """Of windows of one slide: whether what is in the other is in this one."""
     if window.length is None or other.length is None:
         return window.length is None
     return window.length >= other.length

@@ -127,14 +127,16 @@ def _clause(word: str, conditions: Sequence[str]) -> list[str]:
 
 
 def _difference_texts(profile: Profile, rep: Representative) -> Iterator[str]:
-    """Lemma 3.1 for pairs of leaves whose windows the representative has loosened."""
+    """Lemma 3.1 for pairs of leaves whose windows, which do not slide, the representative has
+    loosened."""
     stamps = [
         f"{name}.{stream.timestamp}"
         for name, stream in zip(leaf_names(rep.streams), rep.streams, strict=True)
     ]
     for i, j in combinations(range(len(stamps)), 2):
         own, given = ((w[i].length, w[j].length) for w in (profile.windows, rep.windows))
-        if own == given or own == (None, None):
+        slides = profile.windows[i].slide > 1 or profile.windows[j].slide > 1
+        if own == given or own == (None, None) or slides:
             continue
         stream = rep.streams[i]
         low = "" if own[0] is None else f"{instants_text(-own[0], stream)} <= "

@@ -11,7 +11,7 @@ from thalweg.sharing.containment import contains, equivalent
 from thalweg.sharing.core import Core, NormalQuery, NotNormal
 from thalweg.sharing.naming import leaf_names, named_columns, window_text
 from thalweg.sharing.representative import representative
-from thalweg.sharing.text import range_text, representative_text
+from thalweg.sharing.text import range_text, representative_text, sources_text
 
 Query = NormalQuery | NotNormal
 Names = tuple[str, str]
@@ -83,6 +83,10 @@ def _apart(a: Core, b: Core, names: Names) -> Iterator[str]:
         listed = [" and ".join(leaf_names(core.streams)) for core in (a, b)]
         reads = ", ".join(f"{n} reads {r}" for n, r in zip(names, listed, strict=True))
         yield f"They are in different groups: {reads}."
+    elif a.joins == b.joins:
+        windows = [sources_text(core.streams, core.windows) for core in (a, b)]
+        told = " and ".join(f"{w} in {n}" for n, w in zip(names, windows, strict=True))
+        yield f"They are in different groups: their windows slide differently, {told}."
     else:
         yield "They are in different groups: their joins differ."
         yield from _only_in_one(a.joins, b.joins, names, named_columns(a.streams))

@@ -48,7 +48,18 @@ CONSTANTS = {
     "r.price": ("0.50", "1.00", "2.25"),
     "q.price": ("1.00", "2"),
 }
-WINDOWS = ("[Now]", "[Range 1]", "[Range 3]", "[Range 6]", "[Unbounded]", "")
+WINDOWS = (
+    "[Now]",
+    "[Range 1]",
+    "[Range 3]",
+    "[Range 6]",
+    "[Unbounded]",
+    "",
+    "[Range 2 Slide 2]",
+    "[Range 5 Slide 2]",
+    "[Range 1 Slide 3]",  # lets some tuples never in
+    "[Unbounded Slide 3]",
+)
 KINDS = ("", "ISTREAM ", "DSTREAM ")
 
 

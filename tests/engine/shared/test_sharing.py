@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from dataclasses import replace
-from itertools import islice
+from itertools import cycle, islice, product
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from tests.conformance.runner import compare
 from tests.engine.shared.adapter import WAYS, Collect, changes, divided, push
 from tests.engine.shared.sharing_workloads import (
     FORMS,
+    KINDS,
     STREAMS,
     TOPS,
     SharedWorkload,
@@ -25,7 +26,8 @@ from tests.engine.shared.sharing_workloads import (
 from thalweg.engine import reference
 from thalweg.engine.arrivals import Arrival
 from thalweg.engine.shared import engine as shared_engine
-from thalweg.engine.shared import families, lifting_rules
+from thalweg.engine.shared import families, lifting_rules, panes
+from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.groups import Generation, core_of
 from thalweg.engine.shared.kernels import group
@@ -115,6 +117,9 @@ def count(engine: SharedEngine) -> None:
     SEEN["members"] += len(engine.homes)
     lifted = [g for g in engine.generations.values() if g.is_lifted]
     SEEN["lifted"] += len(lifted)
+    SEEN["of partial aggregates"] += sum(
+        any(isinstance(o, ph.Partials) for o in ph.walk(g.run.output)) for g in lifted
+    )
     homes = [{m.epoch for m in engine.members_of(g.name)} for g in lifted]
     most = max((len(engine.members_of(g.name)) for g in lifted), default=0)
     SEEN["most lifted together"] = max(most, SEEN["most lifted together"])
@@ -143,14 +148,23 @@ def test_members_of_groups_say_what_they_would_say_alone(
     run(workload, tuples_per_tick, way, sharing=sharing)
 
 
+RANGES = tuple(f"[Range {length}]" for length in (1, 3, 5))
+SLIDING = tuple(f"[Range {length} Slide 2]" for length in (1, 3, 5))
+
+
 def alike(
-    form: str, top: str, born: tuple[int, ...] = (0, 0, 0), since: str = ""
+    form: str,
+    top: str,
+    born: tuple[int, ...] = (0, 0, 0),
+    since: str = "",
+    windows: tuple[str, ...] = RANGES,
+    kind: str = "",
 ) -> SharedWorkload:
     """Queries that differ in a constant and a window, over rows that repeat themselves."""
     wheres = (form.format("s.v", low % 3, low % 3 + 1) for low in range(len(born)))
     text = STREAMS + "".join(
         f"CREATE QUERY q{i} {since} AS "
-        + top.format("", "s.k, s.v", f"S [Range {2 * (i % 3) + 1}] AS s" + where, "s.v")
+        + top.format(kind, "s.k, s.v", f"S {windows[i % len(windows)]} AS s" + where, "s.v")
         + ";"
         for i, where in enumerate(f" WHERE {w}" if w else "" for w in wheres)
     )
@@ -188,6 +202,9 @@ def run_later() -> None:
     for top in (t for t in dict.fromkeys(TOPS) if "COUNT" in t or "DISTINCT" in t):
         for way, since in (("one task", ""), ("runs", "FROM NOW"), ("rows", "")):
             run(alike(FORMS[1], top, LATER, since), 1, way, sharing=Sharing.WHEREVER_POSSIBLE)
+        # What an unbounded window once let in is not stored: a later run can't know of it.
+        workload = alike(FORMS[1], top, (0, 5), windows=("[Unbounded]",))
+        run(workload, 1, "one task", sharing=Sharing.WHEREVER_POSSIBLE)
 
 
 def test_aggregates_that_come_one_after_the_other_are_brought_together() -> None:
@@ -196,11 +213,63 @@ def test_aggregates_that_come_one_after_the_other_are_brought_together() -> None
     assert SEEN["most lifted together"] == len(LATER)
 
 
+def test_windows_of_one_slide_are_answered_together() -> None:
+    SEEN.clear()
+    drawn = product(FORMS[:2], dict.fromkeys(TOPS), ((0, 0, 0), (0, 1, 2, 5)))
+    for (form, top, born), kind, way in zip(drawn, cycle(KINDS), cycle(WAYS), strict=False):
+        workload = alike(form, top, born, windows=SLIDING, kind=kind)
+        run(workload, 2, way, sharing=Sharing.WHEREVER_POSSIBLE)
+    wanted = ("generations", "lifted", "lifted after they had run", "of several windows")
+    assert all(SEEN[w] for w in wanted), SEEN
+
+
+def test_partial_aggregates_serve_windows_that_slide_over_the_same_tuples() -> None:
+    SEEN.clear()
+    run(alike("", TOPS[4], windows=SLIDING), 2, "one task", sharing=Sharing.WHEREVER_POSSIBLE)
+    assert not SEEN["lifted"]
+    run(alike(FORMS[0], TOPS[4], windows=SLIDING), 2, "rows", sharing=Sharing.WHEREVER_POSSIBLE)
+    assert SEEN["lifted"]
+
+
+def test_partial_aggregates_are_made_for_many_members_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(panes, "_LADDER_US", (2_000,))  # two instants
+    SEEN.clear()
+    tops = [t for t in dict.fromkeys(TOPS) if "COUNT" in t]
+    drawn = product(FORMS[:2], tops, ((0, 0, 0, 0), (0, 1, 2, 5)))
+    for (form, top, born), kind, way in zip(drawn, cycle(KINDS), cycle(WAYS), strict=False):
+        workload = alike(form, top, born, windows=("[Range 4 Slide 2]",), kind=kind)
+        run(workload, 2, way, sharing=Sharing.WHEREVER_POSSIBLE)
+    assert SEEN["of partial aggregates"]
+    assert SEEN["lifted after they had run"]
+
+
+@pytest.mark.parametrize("since", ["", "FROM NOW"])
+def test_a_query_that_moves_remembers_that_it_has_had_a_row(since: str) -> None:
+    """COUNT says 0 when all has gone; that is taken back, wherever it was said."""
+    SEEN.clear()
+    for top in (t for t in TOPS if "COUNT" in t and "GROUP" not in t):
+        for kind, way in zip(KINDS, WAYS, strict=True):
+            workload = alike(FORMS[4], top, (0, 2, 5, 6), since, RANGES[:1], kind)
+            run(workload, 1, way, sharing=Sharing.WHEREVER_POSSIBLE)
+    assert SEEN["lifted after they had run"]
+
+
+def test_what_stands_on_such_a_row_with_state_of_its_own_does_not_move() -> None:
+    for top in (
+        "SELECT {0}DISTINCT COUNT(*) AS n FROM {2}",
+        "SELECT {0}MAX(n) AS n FROM (SELECT COUNT(*) AS n FROM {2})",
+    ):
+        workload = alike(FORMS[4], top, (0, 2, 5, 6), "", RANGES[:1])
+        run(workload, 1, "one task", sharing=Sharing.WHEREVER_POSSIBLE)
+
+
 # --- a broken engine is caught
 
 
-def _ends_by_the_loosest(stamps, lengths):  # type: ignore[no-untyped-def]
-    return families_ends_of(stamps, [np.max(length) for length in lengths])
+def _ends_by_the_loosest(stamps, lengths, slides):  # type: ignore[no-untyped-def]
+    return families_ends_of(stamps, [np.max(length) for length in lengths], slides)
 
 
 def _nothing_repeated(family, started, ended):  # type: ignore[no-untyped-def]

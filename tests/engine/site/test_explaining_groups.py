@@ -186,7 +186,9 @@ def test_why_names_what_is_shared_below_groups(site: Site) -> None:
         f"CREATE QUERY short AS SELECT a, COUNT(*) AS n FROM {window.format(20)} GROUP BY a;"
         f"CREATE QUERY long AS SELECT a, COUNT(*) AS n FROM {window.format(90)} GROUP BY a;"
         f"CREATE QUERY met AS SELECT S.a FROM {window.format(20)}, T [Now] WHERE S.a = T.a;"
-        f"CREATE QUERY seen AS SELECT -T.a AS b FROM {window.format(20)}, T [Now] WHERE S.a = T.a;"
+        "CREATE STREAM U (a INTEGER) TIMESTAMP BY ts;"
+        f"CREATE QUERY seen AS SELECT -T.a AS b FROM {window.format(20)}, T [Now], U [Now] "
+        "WHERE S.a = T.a AND T.a = U.a;"
     )
     panes = site.explain_why("short", "long").text
     assert (

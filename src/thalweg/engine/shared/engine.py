@@ -81,7 +81,7 @@ class SharedEngine:
         self.sharing = sharing
         self.pool = Pool()  # of what many queries have in common
         self.retained_ticks = retained_ticks
-        self._durable = durable
+        self.durable = durable
         self._rows_for_more_tasks = rows_for_more_tasks
         self._seconds_for_more_tasks = seconds_for_more_tasks
         self._lock = threading.RLock()
@@ -177,6 +177,12 @@ class SharedEngine:
     def segments(self) -> Mapping[tuple[str, int], Segment]:
         """What is stored, as of the last tick."""
         return self._segments
+
+    def adopt(self, segments: Iterable[Segment]) -> None:
+        """State that no tick has written."""
+        added = list(segments)
+        self.store.change_segments("segments", added, [])
+        self._segments |= {s.key: s for s in added}
 
     def members_of(self, generation: str) -> list[Registered]:
         return [self.queries[q] for q in self.homes.members_of(generation)]
@@ -317,7 +323,7 @@ class SharedEngine:
         if cut.tasks == 1:
             least_s = self._seconds_for_more_tasks
             divided = shares(plan, self.executor.tasks, self.observed.seconds, least_s)
-        spec = tick_spec(self, cut, plan, floors, shares=divided, durable=self._durable)
+        spec = tick_spec(self, cut, plan, floors, shares=divided, durable=self.durable)
         levels = 1 + max((plan.level_of(o) for f in plan.flows for _, o in f.outputs), default=0)
         encoded = msgspec.msgpack.encode(spec)
         packed = self.executor.run(encoded, cut.tasks, levels, len(divided) or 1)

@@ -47,6 +47,7 @@ class Family:
     kind: StreamKind | None
     outputs: tuple[Expr, ...]
     members: tuple[str, ...]
+    slides: tuple[int, ...]  # of the leaves' windows, for all members
     lengths: np.ndarray  # leaves x members
     started: np.ndarray  # the instant from which each member's result counts
     horizons: np.ndarray | None  # leaves x members: older tuples do not count; None: all do
@@ -61,15 +62,24 @@ def is_divided_well(op: ph.Group, family: Family) -> bool:
     return all(k in family.outputs for k in op.input.keys)
 
 
-def ends_of(stamps: Sequence[np.ndarray], lengths: Sequence[int | np.ndarray]) -> np.ndarray:
+def ends_of(
+    stamps: Sequence[np.ndarray], lengths: Sequence[int | np.ndarray], slides: Sequence[int]
+) -> np.ndarray:
     """When rows end: with the first of their tuples that leaves its window."""
     end = np.full(len(stamps[0]), FOREVER)
-    for stamp, length in zip(stamps, lengths, strict=True):
+    for stamp, length, slide in zip(stamps, lengths, slides, strict=True):
         if isinstance(length, np.ndarray):
-            end = np.minimum(end, np.where(length == ENDLESS, FOREVER, stamp + length + 1))
+            end = np.minimum(end, np.where(length == ENDLESS, FOREVER, _end(stamp, length, slide)))
         elif length != ENDLESS:
-            end = np.minimum(end, stamp + (length + 1))
+            end = np.minimum(end, _end(stamp, length, slide))
     return end
+
+
+def _end(stamp: np.ndarray, length: int | np.ndarray, slide: int) -> np.ndarray:
+    """`TimeWindow.interval`'s."""
+    if slide == 1:
+        return stamp + (length + 1)
+    return ((stamp + length) // slide + 1) * slide
 
 
 @dataclass(frozen=True)
@@ -201,12 +211,13 @@ def _events(family: Family, rows: _Rows, low: int, high: int) -> Iterator[_Event
     begins = frame[T].to_numpy()
     lengths, since = _common(family.lengths), _common(family.started[np.newaxis])
     # What is the same for all members is computed for rows, not for every pair.
-    row_ends = None if lengths is None else ends_of(stamps, lengths)
+    row_ends = None if lengths is None else ends_of(stamps, lengths, family.slides)
     for row, member in family.constants.match(rows.codes, frame.height):
         if row_ends is not None:
             end = row_ends[row]
         else:
-            end = ends_of([s[row] for s in stamps], [of[member] for of in family.lengths])
+            own = [of[member] for of in family.lengths]
+            end = ends_of([s[row] for s in stamps], own, family.slides)
         start = family.started[member] if since is None else since[0]
         begin = begins[row]
         live = (begin < end) & (start < end)

@@ -18,7 +18,7 @@ from thalweg.engine.shared.task import BEGINNING
 from thalweg.plan.expr import Col, remap
 from thalweg.plan.types import BIGINT
 from thalweg.plan.windows import TimeWindow
-from thalweg.sharing.core import Core
+from thalweg.sharing.core import Core, slides_of
 from thalweg.sharing.plans import conditions_of
 from thalweg.sharing.representative import Representative
 
@@ -75,14 +75,15 @@ def knows_enough(horizons: Mapping[str, int], member: Registered, frontier: int)
     """Whether who has seen the streams from these horizons on has seen every tuple that can still
     have a part in the member's result."""
     core, own = core_of(member), dict(member.horizons)
-    is_single = len(core.streams) == 1  # then old tuples can only end
+    is_single = len(core.streams) == 1  # then tuples that are in can only end
 
     def is_known(stream: str, window: TimeWindow) -> bool:
         begins = horizons.get(stream, BEGINNING)
         if begins <= own.get(stream, BEGINNING):
             return True
-        # The last tuple that was not seen ends at begins + length: that must have been said.
-        return is_single if window.length is None else begins + window.length < frontier
+        # What becomes of the last tuple that was not seen must have been said.
+        enters, leaves = window.interval(begins - 1)
+        return (is_single and enters < frontier) if window.length is None else leaves < frontier
 
     return all(is_known(s.name, w) for s, w in zip(core.streams, core.windows, strict=True))
 
@@ -123,7 +124,8 @@ def compile_group(rep: Representative, members: Iterable[Core]) -> ph.Group:
     attributes = tuple(remap(nameless(e), place) for e in core.outputs)
     stamps = tuple(Col(offsets[i + 1] + i, BIGINT) for i in range(len(rep.streams)))
     rows = closed(Block(sources, conditions, (*attributes, *stamps)))
-    return ph.Group(_divided(rows, rep, cores), len(rep.streams), any(has_ends(c) for c in cores))
+    slides = slides_of(rep.windows)
+    return ph.Group(_divided(rows, rep, cores), slides, any(has_ends(c) for c in cores))
 
 
 def _divided(rows: ph.Op, rep: Representative, cores: Sequence[Core]) -> ph.Exchange:

@@ -10,7 +10,9 @@ later is brought together in steps, as in a log-structured store:
 3. When it has come to the same instant as all its members, they move there.
 
 What an aggregate says follows from what is in its windows. So nothing changes by a move, once the
-windows have outlived everything that the old run has seen and the new one has not, or the reverse.
+windows have outlived everything that the old run has seen and the new one has not. What the new one
+has seen and the old one has not does not count there: every member has its own horizons. Without
+GROUP BY there is also a row that outlives its tuples, which is carried along (`births`).
 """
 
 from __future__ import annotations
@@ -18,12 +20,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from thalweg.engine.shared import births
 from thalweg.engine.shared.groups import Generation, core_of, is_finite
+from thalweg.engine.shared.lifting import paned_window
 from thalweg.engine.shared.members import lifted_key, window_classes
 from thalweg.engine.shared.planning import Registered
 from thalweg.engine.shared.round import MOST_WINDOWS, Round
 from thalweg.engine.shared.task import BEGINNING
 from thalweg.engine.shared.worth import Part
+from thalweg.plan.windows import TimeWindow
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,9 @@ def _begin_together(round_: Round, new: list[Registered]) -> None:
     for query in new:
         by_kind.setdefault((query.flow, *lifted_key(query)), []).append(query)
     for members in by_kind.values():
-        if len(members) > 1 and len(window_classes(members)) <= MOST_WINDOWS:
+        if len(members) < 2 or _have_panes_in_common(members):
+            continue
+        if len(window_classes(members)) <= MOST_WINDOWS:
             round_.move(members, round_.generation(members, members[0], is_lifted=True))
 
 
@@ -73,10 +80,14 @@ def _move_in(round_: Round, home: Generation) -> None:
         round_.end(home)
         return
     runs = [run for m in members if (run := engine.run_of(m.name)) is not None]
-    if any(round_.reached(run) != round_.reached(home.run) for run in runs):
+    now, horizons = round_.reached(home.run), dict(home.run.horizons)
+    if any(round_.reached(run) != now for run in runs) or not all(
+        is_outlived(horizons, m, now) for m in members
+    ):
         round_.settled = False
         return
     left = {engine.homes[m.name] for m in members if m.name in engine.homes}
+    births.carry(engine, members, home)
     round_.move(members, home)
     for name in left:
         if not engine.members_of(name):
@@ -110,8 +121,14 @@ def _start_larger(round_: Round, parts: list[_Part]) -> None:
     if len(chosen) < 2:
         return
     members = [m for p in chosen for m in p.members]
+    assert members[0].normal is not None
+    if _have_panes_in_common(members) or not births.can_be_carried(members[0].normal.above):
+        return
     horizons = round_.complete(members)
-    if not all(is_outlived(horizons, m, now) for m in members):
+    # Of partial aggregates none are made of what is past: a new home waits until it is gone.
+    paned = paned_window(core_of(members[0]), members[0].normal.above)
+    waits_there = paned is not None and paned.window.length is not None
+    if not waits_there and not all(is_outlived(horizons, m, now) for m in members):
         if all(map(is_finite, members)):
             round_.settled = False  # what only some have seen will leave their windows
         return
@@ -122,6 +139,14 @@ def _start_larger(round_: Round, parts: list[_Part]) -> None:
         round_.engine.tried.add(names)
         round_.settled = False
         round_.generation(members, None, is_lifted=True)
+
+
+def _have_panes_in_common(members: Sequence[Registered]) -> bool:
+    """Sliding windows over the same tuples: partial aggregates serve them better (`panes`)."""
+    cores = [core_of(m) for m in members]
+    return len({(c.ranges, c.residuals) for c in cores}) == 1 and any(
+        w.slide > 1 for w in cores[0].windows
+    )
 
 
 def as_many_as_the_next(parts: Sequence[_Part]) -> list[_Part]:
@@ -137,12 +162,13 @@ def as_many_as_the_next(parts: Sequence[_Part]) -> list[_Part]:
 
 
 def is_outlived(horizons: Mapping[str, int], member: Registered, frontier: int) -> bool:
-    """Whether a run from these horizons and the member's own have the same tuples in their windows
-    from the instant before `frontier` on: what is said at `frontier` is what changes there."""
+    """Whether a run from these horizons has all the member's tuples in its windows from the instant
+    before `frontier` on: what is said at `frontier` is what changes there."""
     core, own = core_of(member), dict(member.horizons)
 
-    def same(stream: str, length: int | None) -> bool:
+    def same(stream: str, window: TimeWindow) -> bool:
         here, there = horizons.get(stream, BEGINNING), own.get(stream, BEGINNING)
-        return here == there or (length is not None and max(here, there) + length < frontier)
+        # The last tuple that was not seen must be gone.
+        return here <= there or window.interval(here - 1)[1] < frontier
 
-    return all(same(s.name, w.length) for s, w in zip(core.streams, core.windows, strict=True))
+    return all(same(s.name, w) for s, w in zip(core.streams, core.windows, strict=True))

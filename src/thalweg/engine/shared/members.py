@@ -12,10 +12,11 @@ from thalweg.engine.shared.blocks import nameless
 from thalweg.engine.shared.families import ENDLESS, Family, Lengths
 from thalweg.engine.shared.frames import dtype, name
 from thalweg.engine.shared.groups import core_of, has_ends
+from thalweg.engine.shared.lifting import paned_window
 from thalweg.engine.shared.planning import Registered
 from thalweg.engine.shared.task import BEGINNING
 from thalweg.plan.expr import TRUE, Expr, remap
-from thalweg.sharing.core import Core
+from thalweg.sharing.core import Core, slides_of
 from thalweg.sharing.index.constants import Constants, manner_of
 from thalweg.sharing.profile import Profile, profile
 from thalweg.sharing.representative import Representative
@@ -42,12 +43,18 @@ def families_of(rep: Representative, members: Iterable[Registered]) -> list[Fami
 
 
 def lifted_family(rep: Representative, members: list[Registered]) -> Family:
-    """Members that are alike below an aggregate: one relation, whose times are the flow's own."""
+    """Members that are alike below an aggregate: one relation from the flow's beginning on."""
     cores = [core_of(m) for m in members]
     wanted = [Profile(c.windows, c.ranges, c.residuals, lifted_outputs(c)) for c in cores]
     family = _family(rep, list(zip(members, wanted, strict=True)))
     never = np.full(len(members), BEGINNING, dtype=np.int64)
-    return replace(family, kind=None, started=never, horizons=None)
+    return replace(family, kind=None, started=never)
+
+
+def without_ends(family: Family) -> Family:
+    """The same where windows stand above: tuples come, and never go."""
+    endless = np.full_like(family.lengths, ENDLESS)
+    return replace(family, slides=(1,) * len(family.slides), lengths=endless)
 
 
 def lifted_outputs(core: Core) -> tuple[Expr, ...]:
@@ -66,6 +73,7 @@ def lifted_key(member: Registered) -> tuple[object, ...]:
         tuple((r.template, r.types) for r in core.residuals),
         member.normal.above,
         member.normal.kind,
+        paned_window(core, member.normal.above),  # it stands above: all have the same
     )
 
 
@@ -97,6 +105,7 @@ def _family(rep: Representative, members: list[tuple[Registered, Profile]]) -> F
         kind=first.normal.kind,
         outputs=tuple(nameless(here(e)) for e in wanted.outputs),
         members=tuple(m.name for m, _ in members),
+        slides=slides_of(rep.windows),
         lengths=np.array([lengths_of(core_of(m)) for m, _ in members], dtype=np.int64).T,
         started=np.array(
             [BEGINNING if m.started is None else m.started for m, _ in members], dtype=np.int64

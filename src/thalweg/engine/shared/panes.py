@@ -36,7 +36,7 @@ def paned(
 ) -> ph.Aggregate | None:
     """The aggregate over partial aggregates, if it is one of a stream under a sliding window."""
     source = inner.input if isinstance(inner, ph.Map) else inner
-    if not isinstance(source, ph.Source) or any(c.distinct for c in calls):
+    if not isinstance(source, ph.Source) or not add_up(calls):
         return None
     width = pane_width(source.window, resolution_us)
     if width == 1:
@@ -44,6 +44,22 @@ def paned(
     tuples: ph.Op = replace(source, window=NOW)
     if isinstance(inner, ph.Map):
         tuples = replace(inner, input=tuples)
+    return over_panes(tuples, source.window, width, keys, calls)
+
+
+def add_up(calls: tuple[AggCall, ...]) -> bool:
+    """Whether what panes say can be put together."""
+    return not any(c.distinct for c in calls)
+
+
+def over_panes(
+    tuples: ph.Op,
+    window: TimeWindow,
+    width: int,
+    keys: tuple[Expr, ...],
+    calls: tuple[AggCall, ...],
+) -> ph.Aggregate:
+    """The aggregate of tuples under a window; of these only the beginnings are looked at."""
     # In an order of their own, so that queries that name them in another have the same.
     args = tuple(sorted({c.arg for c in calls if c.arg is not None}, key=repr))
     partials = ph.Partials(
@@ -54,7 +70,7 @@ def paned(
         tuple(any(not _adds_up(c) and c.arg == a for c in calls) for a in args),
         width,
     )
-    panes = ph.Panes(partials, source.window)
+    panes = ph.Panes(partials, window)
     here = tuple(Col(i, t) for i, t in enumerate(panes.types))
     groups, values = here[: len(keys)], dict(zip(args, here[len(keys) :], strict=True))
     merging = tuple(replace(c, arg=None if c.arg is None else values[c.arg]) for c in calls)

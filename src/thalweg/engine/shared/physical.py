@@ -276,11 +276,12 @@ class Group:
     """A group's representative: its interval rows are written as they are, for members to read.
 
     The input's last columns are the timestamps of the tuples that a row was made of, one for each
-    of `leaves` streams. `keeps_ends` says whether rows can end for some member.
+    of the leaves, whose windows slide by `slides`. `keeps_ends` says whether rows can end for some
+    member.
     """
 
     input: Exchange
-    leaves: int
+    slides: tuple[int, ...]
     keeps_ends: bool
 
     @property

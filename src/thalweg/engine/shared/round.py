@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 
 from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared.columns import needed_columns
+from thalweg.engine.shared.families import Family
 from thalweg.engine.shared.groups import Generation, compile_group, core_of
-from thalweg.engine.shared.lifting import lifted
-from thalweg.engine.shared.members import lifted_family
+from thalweg.engine.shared.lifting import lifted, paned_window
+from thalweg.engine.shared.members import lifted_family, without_ends
 from thalweg.engine.shared.planning import Registered
 from thalweg.engine.shared.segments import SegmentReader
 from thalweg.engine.shared.task import BEGINNING
 from thalweg.engine.shared.worth import Part, Sharing, saving_s, statistics_for
-from thalweg.sharing.representative import representative
+from thalweg.plan.windows import UNBOUNDED
+from thalweg.sharing.representative import Representative, representative
 
 if TYPE_CHECKING:
     from thalweg.engine.shared.engine import SharedEngine
@@ -73,7 +75,8 @@ class Round:
     ) -> Generation:
         """A new one, which begins like a query that is new itself, or from what the SteMs hold."""
         engine = self.engine
-        rep = representative(core_of(m) for m in members)
+        cores = [core_of(m) for m in members]
+        rep = representative(cores)
         streams = members[0].streams
         if beside is not None:
             epoch, started, horizons = beside.epoch, beside.started, beside.horizons
@@ -81,12 +84,10 @@ class Round:
             epoch, started = self.tick + 1, None
             horizons = tuple(self.complete(members).items())
         name = f"{GROUP}{engine.store.next_number('generations')}"
-        made: ph.Ending = compile_group(rep, (core_of(m) for m in members))
-        family = None
         if is_lifted:
-            normal, family = members[0].normal, lifted_family(rep, members)
-            assert normal is not None
-            made = lifted(made, name, family.outputs, normal.above, normal.kind)
+            made, family = _lifted(name, rep, members)
+        else:
+            made, family = compile_group(rep, cores), None
         run = Registered(name, (), streams, epoch, started, horizons, made=made)
         generation = Generation(rep, run, family)
         self.changed = True
@@ -112,3 +113,16 @@ class Round:
             self.engine.homes[member.name] = home.name
             self.engine.queries[member.name] = replace(member, plan=None)
         self.engine.forget_plan()
+
+
+def _lifted(name: str, rep: Representative, members: list[Registered]) -> tuple[ph.Ending, Family]:
+    """The operators that run for all members together."""
+    normal, family = members[0].normal, lifted_family(rep, members)
+    assert normal is not None
+    paned = paned_window(normal.core, normal.above)
+    cores = [core_of(m) for m in members]
+    if paned is not None:
+        rep, family = replace(rep, windows=(UNBOUNDED,)), without_ends(family)
+        cores = [replace(c, windows=(UNBOUNDED,)) for c in cores]
+    group = compile_group(rep, cores)
+    return lifted(group, name, family.outputs, normal.above, normal.kind, paned), family

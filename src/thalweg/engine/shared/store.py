@@ -21,7 +21,7 @@ from thalweg.engine.shared.segments import HASHING, Segment
 from thalweg.engine.shared.task import BEGINNING
 from thalweg.plan.catalog import StreamDef
 
-FORMAT = "2"
+FORMAT = "3"
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);

@@ -69,9 +69,6 @@ def _leaf(node: Window) -> Leaf:
     if isinstance(spec, RowsWindow):
         reason = "whose rows leave when others come, so nothing may be filtered before it"
         raise Unshareable(f"{source.stream.name} has a window of rows, {reason}")
-    if spec.slide != 1:
-        name = source.stream.name
-        raise Unshareable(f"{name} has a window with Slide, whose rows enter and leave in steps")
     return Leaf(source.stream, spec)
 
 

@@ -68,11 +68,11 @@ def _ending(
 ) -> pl.DataFrame:
     low, high = task.range_of(flow)
     width = len(op.types)
-    stamps = [mapped.array(c) for c in names(width)[width - op.leaves :]]
+    stamps = [mapped.array(c) for c in names(width)[width - len(op.slides) :]]
     start = mapped.array(T)
     due = np.zeros(len(start), dtype=bool)
     for lengths in windows:
-        end = ends_of(stamps, lengths)
+        end = ends_of(stamps, lengths, op.slides)
         due |= (end >= low) & (end < high) & (start < end)
     if not task.is_alone:
         due &= (mapped.hashes >= task.low) & (mapped.hashes <= task.high)
