@@ -60,6 +60,7 @@ WINDOWS = (
     "[Range 1 Slide 3]",  # lets some tuples never in
     "[Unbounded Slide 3]",
 )
+WINDOWS_OF_LEAVES = st.tuples(*[st.sampled_from(WINDOWS)] * 3)
 KINDS = ("", "ISTREAM ", "DSTREAM ")
 
 
@@ -88,13 +89,15 @@ TOPS = (
 
 @dataclass(frozen=True)
 class Pattern:
-    """A query without its constants and windows."""
+    """A query without its constants, and without windows if they are not in common."""
 
     shape: int
     kind: str
     top: str  # what stands above the join: a form of TOPS
     shown: tuple[str, ...]
     filters: tuple[tuple[str, str], ...]  # column, form
+    windows: tuple[str, ...] | None
+    since: str
 
 
 @st.composite
@@ -104,8 +107,15 @@ def patterns(draw: st.DrawFn) -> Pattern:
     shown = draw(st.lists(st.sampled_from(outputs), min_size=1, max_size=3, unique=True))
     one = st.tuples(st.sampled_from(filtered), st.sampled_from(FORMS))
     filters = draw(st.lists(one, max_size=2))
-    top = draw(st.sampled_from(TOPS))
-    return Pattern(shape, draw(st.sampled_from(KINDS)), top, tuple(shown), tuple(filters))
+    return Pattern(
+        shape,
+        draw(st.sampled_from(KINDS)),
+        draw(st.sampled_from(TOPS)),
+        tuple(shown),
+        tuple(filters),
+        draw(st.none() | WINDOWS_OF_LEAVES),
+        draw(st.sampled_from(("", "", "FROM NOW "))),
+    )
 
 
 @st.composite
@@ -115,10 +125,10 @@ def queries(draw: st.DrawFn, name: str, pattern: Pattern) -> str:
     for column, form in pattern.filters:
         one = st.sampled_from(CONSTANTS[column])
         where.append(form.format(column, draw(one), draw(one)))
-    windows = [draw(st.sampled_from(WINDOWS)) for _ in range(3)]
+    windows = pattern.windows or draw(WINDOWS_OF_LEAVES)
     body = source.format(*windows) + (f" WHERE {' AND '.join(where)}" if where else "")
     select = pattern.top.format(pattern.kind, ", ".join(pattern.shown), body, pattern.shown[0])
-    return f"CREATE QUERY {name} AS {select};"
+    return f"CREATE QUERY {name} {pattern.since}AS {select};"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from dataclasses import replace
+from decimal import Decimal
 from itertools import cycle, islice, product
 from pathlib import Path
 
@@ -343,6 +344,20 @@ def test_aggregates_that_come_later_catch(mutant: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(*MUTANTS_OF_LIFTING[mutant])
     with pytest.raises((AssertionError, KeyError)):
         run_later()
+
+
+@pytest.mark.parametrize("born", range(4))
+def test_from_now_on_is_from_the_next_tuple_on_where_this_instant_went_unread(born: int) -> None:
+    """Tuples of the instant may have come before: of a stream that nobody read, or without a
+    column that nobody wanted."""
+    text = STREAMS + "CREATE QUERY q0 FROM NOW AS SELECT s.k FROM S [Range 3] AS s;"
+    text += "CREATE QUERY q1 FROM NOW AS SELECT s.v, r.price FROM S [Range 3] AS s, R [Now] AS r;"
+    tuples = [Arrival(0, at // 2, at, (at, at, "a"), "+") for at in range(24)]
+    prices = [Arrival(0, at, at, (at, Decimal(at)), "+") for at in range(12)]
+    workload = SharedWorkload(
+        text, {"S": tuples, "R": prices}, ((born, 99), (born + 2, 99)), (True, True)
+    )
+    run(workload, 1, "one task", sharing=Sharing.WHERE_IT_PAYS)
 
 
 @pytest.mark.parametrize("born", range(1, 4))

@@ -105,9 +105,11 @@ class Registering:
     def _begin(self, query: QueryDef, common: _Common) -> Begun:
         now = min(map(self._watermark, common.streams))
         started = now if BEGINNING < now < FOREVER else None
+        horizons = self._horizons(query, common)
         if query.from_now and started is not None:
-            return self._epoch, started, dict.fromkeys(common.streams, started)
-        return self._epoch, started, self._horizons(query, common)
+            # Tuples of this very instant may have come, and gone unread, before.
+            horizons = {s: max(started, h) for s, h in horizons.items()}
+        return self._epoch, started, horizons
 
     def _horizons(self, query: QueryDef, common: _Common) -> dict[str, int]:
         """Where a new query's inputs begin: with what is stored in all columns that it needs."""
