@@ -37,7 +37,7 @@ class Parameters:
     few_rows: float = 0.02  # the same, where results are few
     limit_s: float = 600.0  # of a peer's run
     unshared_up_to: int = 64
-    pairs: int = 5  # of runs with and without sharing
+    pairs: int = 9  # of runs with and without sharing
     distinct: int = 40  # queries in pairs without any overlap
     cores: int = 2
     seed: int = 7
