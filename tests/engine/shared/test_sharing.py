@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 from decimal import Decimal
 from itertools import cycle, islice, product
@@ -49,27 +50,41 @@ class Listening(Collect):
         return query in self.pushed
 
 
-def run(workload: SharedWorkload, tuples_per_tick: int, way: str, *, sharing: Sharing) -> None:
+def run(
+    workload: SharedWorkload,
+    tuples_per_tick: int,
+    way: str,
+    *,
+    sharing: Sharing,
+    restarts: Collection[int] = (),
+) -> None:
+    """`restarts` are the ticks before which the engine is closed and opened again."""
     script = workload.script()
     pushed = {
         q.name for q, is_pushed in zip(script.queries, workload.pushed, strict=True) if is_pushed
     }
     outlet = Listening(pushed)
-    with tempfile.TemporaryDirectory() as folder:
+    streams = {s.name: s for s in script.catalog.streams()}
+
+    def opened(folder: str) -> SharedEngine:
         engine = SharedEngine(
-            Path(folder),
-            outlet=outlet,
-            durable=False,
-            sharing=sharing,
-            **divided(way),
+            Path(folder), outlet=outlet, durable=False, sharing=sharing, **divided(way)
         )
-        streams = {s.name: s for s in script.catalog.streams()}
         for stream in streams.values():
             engine.add_stream(stream)
+        return engine
+
+    with tempfile.TemporaryDirectory() as folder:
+        engine = opened(folder)
         waiting = {name: iter(arrivals) for name, arrivals in workload.inputs.items()}
         tick = 0
         standing = list(zip(script.queries, workload.life, strict=True))
         while waiting or tick <= max(born for born, _ in workload.life):
+            if tick in restarts:
+                known = [q for q, _ in standing if q.name in engine.queries]
+                engine.close()
+                engine = opened(folder)
+                engine.add_queries(known)
             for query, (_, dies) in standing:
                 if dies == tick and query.name in engine.queries:
                     check(engine, outlet, query, workload, upto=frontier(engine, query.name))
@@ -142,11 +157,17 @@ SETTINGS = settings(
 
 
 @SETTINGS
-@given(shared_workloads(), st.integers(1, 3), st.sampled_from(WAYS), st.sampled_from(Sharing))
+@given(
+    shared_workloads(),
+    st.integers(1, 3),
+    st.sampled_from(WAYS),
+    st.sampled_from(Sharing),
+    st.sets(st.integers(1, 8), max_size=2),
+)
 def test_members_of_groups_say_what_they_would_say_alone(
-    workload: SharedWorkload, tuples_per_tick: int, way: str, sharing: Sharing
+    workload: SharedWorkload, tuples_per_tick: int, way: str, sharing: Sharing, restarts: set[int]
 ) -> None:
-    run(workload, tuples_per_tick, way, sharing=sharing)
+    run(workload, tuples_per_tick, way, sharing=sharing, restarts=restarts)
 
 
 RANGES = tuple(f"[Range {length}]" for length in (1, 3, 5))
@@ -253,7 +274,7 @@ def test_a_query_that_moves_remembers_that_it_has_had_a_row(since: str) -> None:
     for top in (t for t in TOPS if "COUNT" in t and "GROUP" not in t):
         for kind, way in zip(KINDS, WAYS, strict=True):
             workload = alike(FORMS[4], top, (0, 2, 5, 6), since, RANGES[:1], kind)
-            run(workload, 1, way, sharing=Sharing.WHEREVER_POSSIBLE)
+            run(workload, 1, way, sharing=Sharing.WHEREVER_POSSIBLE, restarts={8, 9})
     assert SEEN["lifted after they had run"]
 
 
