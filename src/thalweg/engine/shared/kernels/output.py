@@ -16,11 +16,14 @@ from thalweg.plan.nodes import StreamKind
 def output(task: Task, flow: Flow, query: str, op: ph.Output) -> pl.DataFrame:
     """Columns `_ts`, `_op`, `c0`, …; a row that is there n times stands n times."""
     start = task.spec.started.get(query)
+    # Equal queries have one output, and one state of it.
+    once = ("output", flow.name, task.plan.name_of(op))
     if op.kind is StreamKind.RSTREAM:
-        shown = snapshots(task, flow, op)
+        shown = task.once(once, lambda: snapshots(task, flow, op))
         stream = shown if start is None else shown.filter(pl.col(TS) >= start)
     else:
-        changes = _changes(task, flow, op, start)
+        happened = task.once(once, lambda: events(task, flow, op, op.input, "ends"))
+        changes = _changes(happened, op, start)
         stream = half(changes, op.kind) if op.kind is not None else changes.rename({T: TS})
     columns = names(len(op.types))
     rows = stream.select(TS, pl.col(W).sign().cast(pl.Int8).alias(OP), *columns, pl.col(W).abs())
@@ -29,9 +32,8 @@ def output(task: Task, flow: Flow, query: str, op: ph.Output) -> pl.DataFrame:
     return rows.drop(W).sort(TS, OP, *columns, nulls_last=False)
 
 
-def _changes(task: Task, flow: Flow, op: ph.Output, start: int | None) -> pl.DataFrame:
+def _changes(happened: pl.DataFrame, op: ph.Output, start: int | None) -> pl.DataFrame:
     """Net changes; what happened before the query's start all arrives with it."""
-    happened = events(task, flow, op, op.input, "ends")
     if start is not None:
         happened = happened.with_columns(pl.col(T).clip(lower_bound=start))
     return net(happened, [*names(len(op.types)), T])
