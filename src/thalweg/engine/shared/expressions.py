@@ -44,6 +44,11 @@ def literal(value: object, type_: SqlType) -> pl.Expr:
     return pl.lit(value, dtype=dtype(type_))
 
 
+def holds(frame: pl.DataFrame, predicate: Expr) -> pl.Series:
+    """For which rows it is true; a constant is, or is not, for all of them."""
+    return frame.with_columns(is_true(predicate).fill_null(False).alias("_holds"))["_holds"]
+
+
 def is_true(predicate: Expr) -> pl.Expr:
     """A predicate as a filter: NULL counts as false."""
     compiled = to_polars(predicate)

@@ -140,3 +140,17 @@ def test_results_are_those_of_the_reference(workload, tuples_per_tick, way, at_o
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(meetings, "CHECKED_AT_ONCE", at_once)
         agree(*workload, tuples_per_tick, way)
+
+
+@pytest.mark.parametrize("constant", ["1 > 2", "1 < 2", "NULL IS NOT NULL"])
+@pytest.mark.parametrize("together", [False, True])
+def test_a_condition_that_is_a_constant_is_one_for_all_rows(
+    constant: str, together: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not together:
+        monkeypatch.setattr(meetings, "CALLS", float("-inf"))
+    text = "".join(
+        f"CREATE QUERY q{i} AS {q};" for i, q in enumerate(different(2, f"AND {constant}"))
+    )
+    inputs = {s: [Arrival(0, at // 2, at, (1, at), "+") for at in range(6)] for s in "ABC"}
+    agree(STREAMS + text, inputs, tuples_per_tick=2, way="one task")

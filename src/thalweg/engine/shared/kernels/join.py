@@ -15,7 +15,7 @@ import polars as pl
 
 from thalweg.engine.shared import physical as ph
 from thalweg.engine.shared import tables
-from thalweg.engine.shared.expressions import is_true, to_polars
+from thalweg.engine.shared.expressions import holds, to_polars
 from thalweg.engine.shared.frames import (
     TS,
     E,
@@ -244,7 +244,7 @@ def _checked(
     """Append the target's columns, and keep the rows that pass all that can be checked now."""
     target, offset = op.inputs[step.target], op.offsets[step.target]
     if isinstance(target, ph.Source) and target.predicate != TRUE:
-        passing = right.select(is_true(target.predicate).fill_null(False)).to_series()
+        passing = holds(right, target.predicate)
         if not passing.all():
             kept = passing.to_numpy()
             rows, right = rows.where(kept), right.filter(passing)
@@ -253,8 +253,8 @@ def _checked(
     joined = _Rows(rows.data.hstack(right), rows.start, rows.end, rows.weight)
     if not step.checks:
         return joined
-    holds = joined.data.select(is_true(conjunction(step.checks)).fill_null(False)).to_series()
-    return joined if holds.all() else joined.where(holds.to_numpy())
+    kept = holds(joined.data, conjunction(step.checks))
+    return joined if kept.all() else joined.where(kept.to_numpy())
 
 
 def _segments(
