@@ -1,5 +1,6 @@
 """The shared engine gives the reference's changelog, whatever the ticks and however many tasks."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -37,16 +38,25 @@ def test_two_tasks_that_divide_the_queries(case: Case):
 
 
 DRAWN = settings(
-    max_examples=150,
+    max_examples=100,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 
 @DRAWN
-@given(workloads(queries=2), st.sampled_from([1, 2, 3, 1_000]), st.sampled_from([1, 1, 2, 3]))
+@given(
+    workloads(queries=2),
+    st.sampled_from([1, 2, 3, 1_000]),
+    st.sampled_from([1, 1, 2, 3]),
+    st.booleans(),
+)
 def test_drawn_workloads_give_what_the_reference_gives(
-    workload: Workload, tuples_per_tick: int, tasks: int
+    workload: Workload, tuples_per_tick: int, tasks: int, twice: bool
 ):
+    if twice:
+        queries = [x for x in workload.text.splitlines() if x.startswith("CREATE QUERY")]
+        again = "\n".join(x.replace("CREATE QUERY ", "CREATE QUERY again_") for x in queries)
+        workload = replace(workload, text=f"{workload.text}\n{again}")
     script = workload.script()
     engine = partial(shared_engine, tuples_per_tick=tuples_per_tick, executor=InProcess(tasks))
     check_against_reference(engine, script.catalog, script.queries, workload.inputs)
