@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -65,13 +67,15 @@ def run(*queries: str) -> None:
     shared_engine(script.catalog, script.queries, tuples, Options())
 
 
-def watched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many new tuples probed for all, each time that some did."""
+def watched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What came of it, each time that new tuples probed for all."""
     found, plain = [], meetings._find
 
     def find(task, meeting, new, *more):  # type: ignore[no-untyped-def]
-        found.append(new.height)
-        return plain(task, meeting, new, *more)
+        pairs = plain(task, meeting, new, *more)
+        if new.height:
+            found.append("too many" if pairs is None else "found")
+        return pairs
 
     monkeypatch.setattr(meetings, "_find", find)
     return found
@@ -93,7 +97,34 @@ def test_few_joins_that_want_little_of_much_had_better_probe_by_themselves(
     assert guests(*different(2, "AND A.v < 0")) == [2, 2]
     found = watched(monkeypatch)
     run(*different(2, "AND A.v < 0 AND B.v < 0"))
-    assert not any(found)
+    assert "found" not in found
+
+
+@pytest.mark.parametrize(
+    ("new", "passing", "is_unlimited"),
+    [(1_000, [1_000] * 40, True), (1_000, [1] * 40, False), (0, [0, 0], False)],
+    ids=["all want all", "all want little", "nothing new"],
+)
+def test_how_many_pairs_may_be_found_together(
+    new: int, passing: list[int], is_unlimited: bool
+) -> None:
+    most = meetings._most_pairs(new, passing)
+    assert (most == inf) is is_unlimited
+    assert most > 100_000  # two small joins at least are always better off together
+
+
+def test_a_long_window_is_not_probed_for_those_who_want_little_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(meetings, "CALLS", 100.0)
+    found = watched(monkeypatch)
+    text = "".join(
+        f"CREATE QUERY q{i} AS {q};" for i, q in enumerate(different(2, "AND A.v < 1 AND B.v < 1"))
+    )
+    text = text.replace("Range 3", "Unbounded")
+    inputs = {s: [Arrival(0, at, at, (1, at), "+") for at in range(40)] for s in "ABC"}
+    agree(STREAMS + text, inputs, tuples_per_tick=2, way="one task")
+    assert {"found", "too many"} == set(found)  # as the window fills
 
 
 @st.composite

@@ -6,12 +6,16 @@ probed once in a tick for all of them, by the loosest windows and unfiltered, an
 the pairs that it wants. This is how CACQ's queries share SteMs and predicates; here all joins'
 conditions are computed over all pairs in one go, since with many joins it is the number of calls
 that costs, not that of pairs.
+
+Unless there are too many: one join with a long window, or joins that want little of what meets.
+What all would find together is therefore weighed against what each finds (`_most_pairs`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 import polars as pl
@@ -137,10 +141,23 @@ def _meet(task: Task, flow: Flow, meeting: Meeting) -> Met | None:
     passing = new.select(
         pl.col(TS).filter(is_true(g.filter)).len().alias(f"_{i}") for i, g in enumerate(guests)
     ).row(0)
-    together = new.height * (PROBE + len(guests))
-    if together > PROBE * sum(passing) + CALLS * len(guests):
+    most = _most_pairs(new.height, passing)
+    if most < 0:  # to let all tuples probe already costs more
         return None
-    return Met(meeting, passing, _find(task, meeting, new, keys, high if venue.sees_new else low))
+    found = _find(task, meeting, new, keys, high if venue.sees_new else low, most)
+    return None if found is None else Met(meeting, passing, found)
+
+
+def _most_pairs(new: int, passing: Sequence[int]) -> float:
+    """So many pairs cost together what they would cost if each guest found its own.
+
+    With p pairs of n tuples, all of them are found once and checked for every guest; else a guest
+    calls for itself, and of its m tuples finds m p / n pairs.
+    """
+    guests, wanted = len(passing), sum(passing)
+    spared = CALLS * guests + PROBE * (wanted - new)
+    a_pair_more = PROBE + guests - PROBE * (wanted / new if new else 0.0)
+    return spared / a_pair_more if a_pair_more > 0 else inf
 
 
 @dataclass(frozen=True)
@@ -151,9 +168,10 @@ class _Found:
 
 
 def _find(
-    task: Task, meeting: Meeting, new: pl.DataFrame, keys: list[pl.Expr], before: int
-) -> _Found:
-    """Who meets whom by the loosest windows of all guests, among tuples older than `before`."""
+    task: Task, meeting: Meeting, new: pl.DataFrame, keys: list[pl.Expr], before: int, most: float
+) -> _Found | None:
+    """Who meets whom by the loosest windows of all guests, among tuples older than `before`; None
+    where that would be more than `most` pairs."""
     venue = meeting.venue
     stamps = new[TS].to_numpy()
     hashes = np.zeros(new.height, dtype=np.uint64)  # without a key everything meets everything
@@ -164,10 +182,14 @@ def _find(
     since = int(stamps.min(initial=before)) - reach if reach < FOREVER else BEGINNING
     mine, theirs = ([_stored_name(task, s, c) for c in of] for s, of in _columns(meeting))
     lefts, firsts, seconds, rights = [], [], [], []
+    seen = 0
     stored_tuples = stem_segments(task, venue.second, venue.index, since, before, own=True)
     for mapped in stored_tuples if new.height else ():
         of = mapped.array(TS)
         for probing, stored in tables.matches(mapped.hashes, hashes):
+            seen += len(stored)
+            if seen > most:
+                return None
             left = order[probing]
             first, second = stamps[left], of[stored]
             kept = (second < before) & (second >= venue.second_horizon)
