@@ -196,14 +196,14 @@ def test_a_node_that_was_in_a_ring_and_finds_nobody_is_one_itself():
     assert node.next_hop(5) is None
 
 
-def _newcomer(*others):
+def _newcomer(*others, name="a"):
     """Outside of any ring; these run, by what it knows."""
     membership = Membership()
-    membership.step(0, Init(ME, 1, {}))
+    membership.step(0, Init(name, 1, {}))
     for other in others:
         membership.view.take(Word(other, 0, ALIVE))
     node = Chord(membership)
-    node.step(0, Init(ME, 1, {}))
+    node.step(0, Init(name, 1, {}))
     return node
 
 
@@ -216,6 +216,28 @@ def test_a_newcomer_begins_a_ring_where_all_that_run_say_that_they_are_in_none()
     node.step(0, Receive(C, Route(2, (), ())))
     node.step(0, TimerFired("alone"))
     assert node.joined
+
+
+def test_of_many_newcomers_the_first_by_name_begins_the_ring():
+    node = _newcomer(B, C, name="z")
+    node.step(0, Receive(B, Route(1, (), ())))
+    node.step(0, Receive(C, Route(2, (), ())))
+    node.step(0, TimerFired("alone"))
+    assert not node.joined
+
+
+def test_a_newcomer_asks_those_first_who_have_not_said_that_they_are_in_no_ring():
+    others = [f"n{i:02}" for i in range(24)]
+    node = _newcomer(*others)
+    asked = []
+    effects = node.step(0, TimerFired("stabilise"))
+    while len(asked) < len(others):
+        ((other, question),) = _sends(effects)
+        asked.append(other)
+        effects = node.step(0, Receive(other, Route(question.token, (), ())))
+        if not _sends(effects):
+            effects = node.step(0, TimerFired("stabilise"))
+    assert sorted(asked) == others
 
 
 @pytest.mark.parametrize("route", [Route(2, (D, E), ()), Route(2, (), (D,))])

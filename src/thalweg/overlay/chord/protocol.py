@@ -14,7 +14,8 @@ a node now and then looks up *itself* through any member it knows. The answer na
 should be before it, and those that should come after: so rings that were parted, or a node that
 fell out of the ring, grow together. Joining is the same search by a node that has no ring yet. A
 ring can also stop before its newcomers are in it. So a node that has found none for long begins one
-if all that it knows to run say that they are in none either; the others then join it.
+if all that it knows to run say that they are in none either, and come after it by name; the others
+then join it.
 
 Promise: as long as nobody loses all r successors at once, there is one ring among the live, in
 order, and every member leads into it. Once quiet: each node has exactly the next r as successors,
@@ -70,6 +71,9 @@ from thalweg.overlay.routing import ID_BITS, IDS, Part, Scope
 
 # Searches on Chord's own account; the application's tags come wrapped in a tuple.
 _SELF, _FINGER = "self", "finger"
+
+# So many at most does a newcomer ask for a ring in one search.
+_ASKED_BY_A_NEWCOMER = 8
 
 
 class Chord:
@@ -192,13 +196,14 @@ class Chord:
         """No ring was found for long: be one, unless there may be one to find.
 
         Who was in a ring before need not ask: rings that were parted merge. A newcomer must not
-        make a second ring for having asked the wrong ones.
+        make a second ring for having asked the wrong ones, nor because all newcomers at once find
+        that there is none.
         """
         if self.joined:
             return []
         members = self._membership.up()
         nobody_is_in_one = bool(members) and self._outsiders.issuperset(members)
-        if self._was_joined or nobody_is_in_one:
+        if self._was_joined or (nobody_is_in_one and self.table.address < min(members)):
             return self._enter()
         return [SetTimer("alone", self.settings.alone_after_us)]
 
@@ -299,8 +304,12 @@ class Chord:
         if not members or _SELF in self._busy_with:
             return []
         self._busy_with.add(_SELF)
-        through = self._generator.choice(members)
-        return self._searches.begin_through([through], self.table.own_id, _SELF)
+        if self.joined:
+            through = [self._generator.choice(members)]
+        else:
+            not_heard = [a for a in members if a not in self._outsiders]
+            through = self._generator.sample(not_heard or members, _ASKED_BY_A_NEWCOMER)
+        return self._searches.begin_through(through, self.table.own_id, _SELF)
 
     def _found_self(self, before: Address, owners: tuple[Address, ...]) -> list[Effect]:
         table = self.table
