@@ -30,13 +30,12 @@ from thalweg.sharing.representative import Representative
 
 def core_text(core: Core) -> str:
     schema = named_columns(core.streams)
-    # COUNT(*) by itself needs rows, but none of their columns.
-    outputs = ", ".join(expr_text(e, schema) for e in core.outputs) or "no columns"
     conditions = [
         *(expr_text(j, schema) for j in core.joins),
         *condition_texts(core.ranges, core.residuals, schema),
     ]
-    lines = [f"SELECT {outputs}", f"FROM {sources_text(core.streams, core.windows)}"]
+    sources = sources_text(core.streams, core.windows)
+    lines = [_select_text(core.outputs, schema), f"FROM {sources}"]
     return "\n".join([*lines, *_clause("WHERE", conditions)])
 
 
@@ -52,7 +51,7 @@ def profile_text(profile: Profile, rep: Representative) -> str:
         *condition_texts(profile.ranges, profile.residuals, schema),
         *_difference_texts(profile, rep),
     ]
-    lines = ["SELECT " + ", ".join(expr_text(e, schema) for e in profile.outputs)]
+    lines = [_select_text(profile.outputs, schema)]
     if profile.windows != rep.windows:
         lines.append(f"VALID AS {sources_text(rep.streams, profile.windows)}")
     return "\n".join([*lines, *_clause("WHERE", conditions)])
@@ -118,6 +117,11 @@ def value_text(value: Value, type_: SqlType) -> str:
     if type_ == INTERVAL and isinstance(value, int):
         return duration_text(value)
     return expr_text(Lit(value, type_), ())
+
+
+def _select_text(outputs: Sequence[Expr], schema: Schema) -> str:
+    # COUNT(*) by itself needs rows, but none of their columns.
+    return "SELECT " + (", ".join(expr_text(e, schema) for e in outputs) or "no columns")
 
 
 def _clause(word: str, conditions: Sequence[str]) -> list[str]:
