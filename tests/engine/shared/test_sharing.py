@@ -382,10 +382,11 @@ def test_from_now_on_is_from_the_next_tuple_on_where_this_instant_went_unread(bo
 
 
 @pytest.mark.parametrize("born", range(1, 4))
-def test_who_moves_has_seen_the_end_of_what_its_new_home_never_saw(born: int) -> None:
+@pytest.mark.parametrize("window", ["[Range 3]", "[Unbounded]", "[Unbounded Slide 3]"])
+def test_who_moves_has_said_all_about_what_its_new_home_never_saw(born: int, window: str) -> None:
     # The second query needs a column that was not kept until it came.
-    text = STREAMS + "CREATE QUERY q0 AS SELECT s.k FROM S [Range 3] AS s;"
-    text += "CREATE QUERY q1 AS SELECT s.v FROM S [Range 3] AS s;"
+    text = STREAMS + f"CREATE QUERY q0 AS SELECT s.k FROM S {window} AS s;"
+    text += f"CREATE QUERY q1 AS SELECT s.v FROM S {window} AS s;"
     tuples = [Arrival(0, at, at, (at, at, "a"), "+") for at in range(12)]
     workload = SharedWorkload(text, {"S": tuples, "R": []}, ((0, 99), (born, 99)), (True, True))
     SEEN.clear()
