@@ -10,14 +10,18 @@ from thalweg.sim.soak import Tally, soak
 
 def test_sums_are_those_of_the_runs():
     heard = []
-    [tally] = soak(["membership"], 5, 3, progress=lambda done, of: heard.append((done, of)))
+
+    def progress(outcome, done, of):
+        heard.append((outcome.options.seed, done, of))
+
+    [tally] = soak(["membership"], 5, 3, progress=progress)
     outcomes = [run(MembershipScenario, seed) for seed in (5, 6, 7)]
     assert tally.seeds == 3
     assert tally.steps == sum(o.steps for o in outcomes)
     assert tally.simulated_us == sum(o.simulated_us for o in outcomes)
     assert tally.faults["join"] == sum(o.faults["join"] for o in outcomes)
     assert tally.failed == {}
-    assert heard == [(1, 3), (2, 3), (3, 3)]
+    assert heard == [(5, 1, 3), (6, 2, 3), (7, 3, 3)]
 
 
 def test_processes_change_nothing():

@@ -16,7 +16,7 @@ from thalweg.cli.outcomes import (
     tally_as_json,
 )
 from thalweg.cli.output import emit, emit_json, emit_table, note, notes
-from thalweg.sim.run import run
+from thalweg.sim.run import Outcome, run
 from thalweg.sim.scenarios.registry import SCENARIOS, UnknownScenario, scenario_named
 from thalweg.sim.script import ScriptError, perform
 from thalweg.sim.soak import soak
@@ -81,25 +81,23 @@ def _one(name: str, seed: int, nodes: int | None, trace: bool, *, as_json: bool)
 def _soak(name: str, first_seed: int, seeds: int, jobs: int, *, as_json: bool) -> None:
     names = list(SCENARIOS) if name == ALL else [name]
     with Progress(console=notes, transient=True) as bar:
-        task = bar.add_task(f"{seeds:,} seeds of {name}")
+        task = bar.add_task(name)
+
+        def progress(outcome: Outcome, done: int, of: int) -> None:
+            bar.update(task, completed=done, total=of, description=outcome.scenario)
+            if outcome.problem is not None:  # at once: there may be an hour to go
+                again = f"thalweg simulate {outcome.scenario} --seed {outcome.options.seed} --trace"
+                note(f"failed; again: {again}")
+
         try:
-            tallies = soak(
-                names,
-                first_seed,
-                seeds,
-                jobs=jobs,
-                progress=lambda done, of: bar.update(task, completed=done, total=of),
-            )
+            tallies = soak(names, first_seed, seeds, jobs=jobs, progress=progress)
         except UnknownScenario as error:
             raise CommandFailed(str(error), BAD_INPUT) from None
     if as_json:
         emit_json([tally_as_json(t) for t in tallies])
     else:
         show_tallies(tallies)
-    failed = [(t.scenario, seed) for t in tallies for seed in t.failed]
-    if failed:
-        for scenario, seed in failed:
-            note(f"again: thalweg simulate {scenario} --seed {seed} --trace")
+    if any(t.failed for t in tallies):
         raise typer.Exit(FAILED)
 
 

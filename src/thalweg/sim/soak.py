@@ -47,9 +47,9 @@ def soak(
     seeds: int,
     *,
     jobs: int = 1,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[Outcome, int, int], None] | None = None,
 ) -> list[Tally]:
-    """Each scenario under `seeds` seeds; `progress` hears how many runs of all are done."""
+    """Each scenario under `seeds` seeds; `progress` hears of each run, how many of all are done."""
     for name in names:
         scenario_named(name)
     tallies = {name: Tally(name) for name in names}
@@ -57,7 +57,7 @@ def soak(
     for number, outcome in enumerate(_outcomes(todo, jobs), start=1):
         tallies[outcome.scenario].add(outcome)
         if progress is not None:
-            progress(number, len(todo))
+            progress(outcome, number, len(todo))
     return list(tallies.values())
 
 
