@@ -14,10 +14,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +51,7 @@ class Goal:
         return {
             "name": self.name,
             "measured": self.measured,
-            "goal": f"{bound} {self.goal:g} {self.unit}".strip(),
+            "goal": f"{bound} {self.goal:,.10g} {self.unit}".strip(),
             "met": self.met,
         }
 
@@ -154,23 +157,33 @@ def _text(value: Any) -> str:
 
 
 def _show(report: Report, console: Console) -> None:
-    console.print(_rich_table(report.title, report.rows))
+    tables = [_rich_table(report.title, report.rows)]
     if report.goals:
-        console.print(_rich_table("goals", [g.as_row() for g in report.goals]))
+        tables.append(_rich_table("goals", [g.as_row() for g in report.goals]))
     if report.beside:
-        console.print(_rich_table("beside the source", [b.as_row() for b in report.beside]))
+        tables.append(_rich_table("beside the source", [b.as_row() for b in report.beside]))
+    # Words wrap, but no number is cut off, however narrow the terminal.
+    unlimited = console.options.update(width=10_000)
+    needed = (Measurement.get(console, unlimited, table).minimum for table in tables)
+    console.width = max(console.width, *needed)
+    for table in tables:
+        console.print(table)
     for note in report.notes:
-        console.print(note)
+        console.print(Text(note))
 
 
 def _rich_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     table = Table(title=title)
-    columns = _columns(rows)
-    for column in columns:
-        numbers = all(isinstance(r.get(column, 0), int | float) for r in rows)
-        table.add_column(column, justify="right" if numbers else "left")
-    for row in rows:
-        table.add_row(*(_text(row.get(c, "")) for c in columns))
+    texts = {c: [_text(r.get(c, "")) for r in rows] for c in _columns(rows)}
+    for column, cells in texts.items():
+        if all(isinstance(r.get(column, 0), int | float) for r in rows):
+            # As narrow as its numbers, and no narrower.
+            width = max(map(len, (*cells, *column.split())))
+            table.add_column(fill(column, width), justify="right", no_wrap=True)
+        else:
+            table.add_column(column, justify="left")
+    for row in zip(*texts.values(), strict=True):
+        table.add_row(*map(Text, row))
     return table
 
 
