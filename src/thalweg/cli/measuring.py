@@ -1,4 +1,4 @@
-"""What `bench` and `experiment` have in common: parameters by name, a progress bar, a report."""
+"""What long work has in common: parameters by name, and a progress bar."""
 
 from __future__ import annotations
 

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 
 from thalweg.cli.exits import BAD_INPUT, FAILED, CommandFailed, reporting
+from thalweg.cli.measuring import progress_bar
 from thalweg.cli.outcomes import (
     outcome_as_json,
     outcome_lines,
     show_tallies,
     tally_as_json,
 )
-from thalweg.cli.output import emit, emit_json, emit_table, note, notes
+from thalweg.cli.output import emit, emit_json, emit_table, note
 from thalweg.sim.run import Outcome, run
 from thalweg.sim.scenarios.registry import SCENARIOS, UnknownScenario, scenario_named
 from thalweg.sim.script import ScriptError, perform
@@ -80,11 +80,10 @@ def _one(name: str, seed: int, nodes: int | None, trace: bool, *, as_json: bool)
 
 def _soak(name: str, first_seed: int, seeds: int, jobs: int, *, as_json: bool) -> None:
     names = list(SCENARIOS) if name == ALL else [name]
-    with Progress(console=notes, transient=True) as bar:
-        task = bar.add_task(name)
+    with progress_bar("simulate") as tell:
 
         def progress(outcome: Outcome, done: int, of: int) -> None:
-            bar.update(task, completed=done, total=of, description=outcome.scenario)
+            tell(outcome.scenario, done / of)
             if outcome.problem is not None:  # at once: there may be an hour to go
                 again = f"thalweg simulate {outcome.scenario} --seed {outcome.options.seed} --trace"
                 note(f"failed; again: {again}")
