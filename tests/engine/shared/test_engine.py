@@ -1,5 +1,6 @@
 """The life of an engine: queries that come and go, idle streams, restarts, tidiness."""
 
+import sqlite3
 from pathlib import Path
 
 import polars as pl
@@ -8,9 +9,11 @@ from tests.engine.shared.adapter import changes
 
 from thalweg.cql import compile_script
 from thalweg.engine.changelog import Change
+from thalweg.engine.shared import batch_ids
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.ingest import IngestError
+from thalweg.engine.shared.ingest import IngestError, Receipt
 from thalweg.engine.shared.results import NoOutlet
+from thalweg.engine.shared.store import StoreError
 
 STREAMS = """
 CREATE STREAM S (a INTEGER, b VARCHAR) TIMESTAMP BY ts BIGINT;
@@ -172,6 +175,47 @@ def test_a_repeated_batch_counts_once(running: Running):
     first = running.engine.push("S", batch, batch_id="one")
     again = running.engine.push("S", batch, batch_id="one")
     assert (first.accepted, again.accepted, again.repeated) == (1, 0, True)
+
+
+def test_a_batch_is_forgotten_only_when_all_of_it_would_be_late(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(batch_ids, "REMEMBERED", 2)
+    running.submit("everything", "SELECT a FROM S [Now]")
+
+    def push(*stamps: int):
+        rows = {"ts": stamps, "a": stamps, "b": ["x"] * len(stamps)}
+        return running.engine.push("S", pl.DataFrame(rows), batch_id=str(stamps))
+
+    for stamps in ((1, 1), (1, 5), (2, 3), (5,), (5, 5)):
+        assert push(*stamps).repeated is False
+    assert push(1, 5).repeated  # old enough, but 5 would not be late
+    assert push(2, 3).repeated  # would be late, but is not old
+    assert push(1, 1) == Receipt(accepted=0, late=2, rejected=0)
+    running.engine.finish("S")
+    running.engine.finish("T")
+    running.engine.run_to_end()
+    assert running.said("everything") == [
+        (1, "+", 1),
+        (1, "+", 1),
+        (1, "+", 1),
+        (2, "-", 1),
+        (2, "-", 1),
+        (2, "-", 1),
+        *[(5, "+", 5)] * 4,
+        *[(6, "-", 5)] * 4,
+    ]
+
+
+def test_a_folder_of_another_format_is_refused(tmp_path: Path):
+    folder = tmp_path / "data"
+    Running(folder).engine.close()
+    with sqlite3.connect(folder / "book.sqlite") as book:
+        book.execute("DROP TABLE batches")
+        book.execute("CREATE TABLE batches (stream TEXT, batch TEXT)")
+        book.execute("UPDATE meta SET value = '0' WHERE name = 'format'")
+    with pytest.raises(StoreError, match=r"written with format 0, .* or start with a new"):
+        Running(folder)
 
 
 def test_after_a_restart_queries_go_on_where_they_were(tmp_path: Path):

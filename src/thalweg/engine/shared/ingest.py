@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import polars as pl
 
+from thalweg.engine.shared.batch_ids import Taken, is_known, remember
 from thalweg.engine.shared.casts import cast
 from thalweg.engine.shared.frames import FOREVER, POS, TS, W, dtype, name
 from thalweg.engine.shared.segments import write_frame
@@ -218,7 +219,7 @@ class Landing:
         positions: list[int] | None,
         resume: bytes | None,
     ) -> Receipt:
-        if batch_id is not None and self._known(stream, batch_id):
+        if batch_id is not None and is_known(self.store, stream.name, batch_id):
             return Receipt(0, 0, 0, repeated=True)
         normalised = normalise(stream, batch)
         newest, position = self._partition(stream, partition)
@@ -232,9 +233,13 @@ class Landing:
         is_late = rows[TS] < watermark.clip(lower_bound=self._late_below(stream))
         accepted = rows.filter(~is_late).drop("_row")
         late = rows.filter(is_late)
-        latest = max(newest, int(rows[TS].max())) if rows.height else newest  # type: ignore[arg-type]
-        with self.store.transaction():
-            self._land(stream, partition, accepted, latest, position + batch.height, batch_id)
+        own = int(rows[TS].max()) if rows.height else BEGINNING  # type: ignore[arg-type]
+        latest = max(newest, own)
+        with self.store.transaction() as db:
+            landed = self._land(stream, partition, accepted, latest, position + batch.height)
+            if batch_id is not None:
+                taken = Taken(batch_id, stream.name, partition, own)
+                remember(db, taken, landed, latest - stream.lateness)
             self._set_aside(stream, batch, late, normalised.rejected)
             if resume is not None:
                 self.store.write_progress(f"source/{stream.name}/{partition}", resume)
@@ -255,7 +260,7 @@ class Landing:
         with self._turn(stream):
             newest, position = self._partition(stream, partition)
             promised = max(newest, instant + stream.lateness)
-            self._land(stream, partition, None, promised, position, None)
+            self._land(stream, partition, None, promised, position)
 
     def finish(self, stream: StreamDef) -> None:
         """The source has ended: the watermark is infinite."""
@@ -263,7 +268,7 @@ class Landing:
             "SELECT partition, position FROM partitions WHERE stream = ?", stream.name
         )
         for partition, position in known or [(0, 0)]:
-            self._land(stream, partition, None, FOREVER, position, None)
+            self._land(stream, partition, None, FOREVER, position)
 
     def declare(self, stream: StreamDef, partitions: list[int]) -> None:
         """Make partitions known before they say anything: they hold the watermark back."""
@@ -274,10 +279,6 @@ class Landing:
             )
 
     # --- inside
-
-    def _known(self, stream: StreamDef, batch_id: str) -> bool:
-        sql = "SELECT 1 FROM batches WHERE stream = ? AND batch = ?"
-        return bool(self.store.all(sql, stream.name, batch_id))
 
     def _partition(self, stream: StreamDef, partition: int) -> tuple[int, int]:
         """The partition's newest timestamp so far, and its next position."""
@@ -296,8 +297,8 @@ class Landing:
         rows: pl.DataFrame | None,
         newest: int,
         position: int,
-        batch_id: str | None,
-    ) -> None:
+    ) -> int:
+        """Gives the number under which it is listed; numbers grow."""
         file = None
         if rows is not None and rows.height:
             file = f"landed/{file_name(stream.name)}-{partition}-{position}.arrow"
@@ -308,12 +309,11 @@ class Landing:
                 "DO UPDATE SET newest = excluded.newest, position = excluded.position",
                 (stream.name, partition, newest, BEGINNING, position),
             )
-            db.execute(
+            listed = db.execute(
                 "INSERT INTO landed (stream, file, rows, partition, newest) VALUES (?, ?, ?, ?, ?)",
                 (stream.name, file, 0 if rows is None else rows.height, partition, newest),
             )
-            if batch_id is not None:
-                db.execute("INSERT INTO batches VALUES (?, ?)", (stream.name, batch_id))
+            return int(listed.lastrowid or 0)
 
     def _set_aside(
         self, stream: StreamDef, batch: pl.DataFrame, late: pl.DataFrame, bad: pl.DataFrame

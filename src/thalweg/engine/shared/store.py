@@ -21,10 +21,10 @@ from thalweg.engine.shared.segments import HASHING, Segment
 from thalweg.engine.shared.task import BEGINNING
 from thalweg.plan.catalog import StreamDef
 
-FORMAT = "3"
+FORMAT = "4"
 
+_META = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS definitions (
     name TEXT PRIMARY KEY, kind TEXT NOT NULL, text TEXT NOT NULL, place INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS definitions_by_place ON definitions (place);
@@ -40,7 +40,9 @@ CREATE TABLE IF NOT EXISTS partitions (
     newest INTEGER NOT NULL, cut INTEGER NOT NULL, position INTEGER NOT NULL,
     PRIMARY KEY (stream, partition));
 CREATE TABLE IF NOT EXISTS batches (
-    stream TEXT NOT NULL, batch TEXT NOT NULL, PRIMARY KEY (stream, batch)) WITHOUT ROWID;
+    stream TEXT NOT NULL, batch TEXT NOT NULL, partition INTEGER NOT NULL,
+    landed INTEGER NOT NULL, newest INTEGER NOT NULL, PRIMARY KEY (stream, batch)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS batches_by_age ON batches (stream, partition, landed);
 CREATE TABLE IF NOT EXISTS landed (
     id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, file TEXT, rows INTEGER NOT NULL,
     partition INTEGER NOT NULL, newest INTEGER NOT NULL);
@@ -91,8 +93,9 @@ class Store:
         )
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}")
+        self._db.execute(_META)
+        self._check_format()  # first: what another format wrote may not bear this one's tables
         self._db.executescript(_SCHEMA)
-        self._check_format()
 
     def _check_format(self) -> None:
         for name, wanted in (("format", FORMAT), ("hashing", HASHING)):
