@@ -110,3 +110,27 @@ def test_a_rescue_in_between_does_not_make_a_number_free_again():
     first = node.next_epoch("q", epoch(1))
     rescued(node, epoch(1))
     assert node.next_epoch("q", epoch(1)) > first
+
+
+def refused_rescue(node, lost, *refusals):
+    """What is granted to stand in for it after these were refused."""
+    effects = node.start(query("q"), 1.0, lost, "root", is_rescue=True)
+    for fence, is_over in (*refusals, (None, None)):
+        [(_, question)] = sent(effects, Seek)
+        [(_, grant)] = sent(node.found(Found(question.token, "p")), Grant)
+        if fence is not None:
+            node.refused(Refused("q", grant.epoch, fence, is_over))
+            effects = node.late("q", "root")
+    return grant.epoch
+
+
+def test_a_rescue_ranks_above_an_epoch_that_is_over_and_below_what_may_have_come_after_it():
+    found = refused_rescue(granter(), epoch(4, "a"), (epoch(4, "a"), True))
+    assert epoch(4, "a") < found < epoch(5, "a")
+    found = refused_rescue(granter(), epoch(4, "a"), (epoch(6, "a"), True))
+    assert epoch(6, "a") < found < epoch(7, "a")
+
+
+def test_a_rescue_stays_below_an_epoch_that_runs():
+    found = refused_rescue(granter(), epoch(4, "a"), (epoch(4, "a"), True), (epoch(6, "a"), False))
+    assert epoch(5, "z") < found < epoch(6, "a")

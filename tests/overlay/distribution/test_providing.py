@@ -24,7 +24,7 @@ def test_a_late_grant_of_a_lower_epoch_is_refused():
     node.take(grant(2))
     assert node.take(grant(1))[0] == Refused("q", epoch(1), epoch(2))
     node.drop("q")
-    assert node.take(grant(2))[0] == Refused("q", epoch(2), epoch(2))
+    assert node.take(grant(2))[0] == Refused("q", epoch(2), epoch(2), is_over=True)
     assert node.take(grant(3))[2]
 
 

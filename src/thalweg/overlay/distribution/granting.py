@@ -25,6 +25,7 @@ class Job:
     after: Epoch | None  # the highest that is known
     is_rescue: bool
     given_to: Address | None  # by a coordinator's order; None: the tree is asked
+    is_over: bool = False  # whether nobody can run `after` any more
     token: int = 0
     epoch: Epoch | None = None
     to: Address | None = None
@@ -78,9 +79,12 @@ class Granter:
     def refused(self, answer: Refused) -> None:
         """The next attempt has a higher number; an order that is refused is dropped."""
         job = self.jobs.get(answer.name)
-        if job is not None and job.epoch == answer.epoch and answer.fence is not None:
-            job.after = answer.fence if job.after is None else max(job.after, answer.fence)
-            job.tries = self._tries
+        fence = answer.fence
+        if job is None or job.epoch != answer.epoch or fence is None:
+            return
+        job.tries = self._tries
+        if job.after is None or fence >= job.after:
+            job.after, job.is_over = fence, answer.is_over
 
     def late(self, name: str, root: Address) -> list[Effect]:
         """No answer: the same grant again, or (where the tree chooses) another provider."""
@@ -98,10 +102,11 @@ class Granter:
         self._numbers[name] = number
         return Epoch(number, 0, self._own, self._life)
 
-    def _rescue(self, name: str, lost: Epoch) -> Epoch:
-        """Below the lost epoch and above all before it; above the lost rescue, if it was one."""
+    def _rescue(self, name: str, lost: Epoch, is_over: bool) -> Epoch:
+        """Below the lost epoch, which somebody may run, and above all before it; above the lost
+        rescue, if it was one, and above an epoch that is over."""
         self._rescues[name] = max(lost.rescue, self._rescues.get(name, 0)) + 1
-        number = lost.number - (lost.rescue == 0)
+        number = lost.number - (lost.rescue == 0 and not is_over)
         return Epoch(number, self._rescues[name], self._own, self._life)
 
     def _seek(self, job: Job, root: Address) -> list[Effect]:
@@ -123,7 +128,7 @@ class Granter:
     def _grant(self, job: Job, to: Address) -> list[Effect]:
         job.to, job.tries = to, 0
         if job.is_rescue and job.after is not None:
-            job.epoch = self._rescue(job.query.name, job.after)
+            job.epoch = self._rescue(job.query.name, job.after, job.is_over)
         else:
             job.epoch = self.next_epoch(job.query.name, job.after)
         return self._send(job, to, job.epoch)

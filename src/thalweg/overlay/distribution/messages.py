@@ -96,6 +96,7 @@ class Refused(Message, frozen=True):
     name: str
     epoch: Epoch
     fence: Epoch | None
+    is_over: bool = False  # whether the higher one has been here, and nobody runs it any more
 
 
 class Superseded(Message, frozen=True):

@@ -51,7 +51,7 @@ class Holdings:
         if name in self._had:
             had = self._had[name]
             if had is None or grant.epoch <= had:
-                return Refused(name, grant.epoch, had), [], False
+                return Refused(name, grant.epoch, had, is_over=had is not None), [], False
         self.owned[name] = Owned(grant.query, grant.epoch, grant.weight)
         saved = msgspec.msgpack.encode((grant.query, grant.epoch, grant.weight))
         return Took(name, grant.epoch), [Persist(f"owned {name}", saved)], True
