@@ -392,3 +392,19 @@ def test_who_moves_has_said_all_about_what_its_new_home_never_saw(born: int, win
     SEEN.clear()
     run(workload, 1, "one task", sharing=Sharing.WHEREVER_POSSIBLE)
     assert SEEN["members"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_groups_of_different_aggregates_over_the_same_rows_have_one_state_of_them(way: str) -> None:
+    tops = (TOPS[6], TOPS[6].replace("COUNT(*)", "SUM(s.v)"), TOPS[0], TOPS[3])
+    texts = [
+        top.format("", "s.k, s.v", f"S {window} AS s WHERE (s.v = {v} OR s.v > {v + 1})", "s.v")
+        for top, (v, window) in product(tops, enumerate(("[Range 3]", "[Range 2]")))
+    ]
+    text = STREAMS + "".join(f"CREATE QUERY q{i} AS {t};" for i, t in enumerate(texts))
+    tuples = [Arrival(0, at // 2, at, (1, at % 4, "a"), "+") for at in range(24)]
+    lives = ((0, 99),) * len(texts)
+    workload = SharedWorkload(text, {"S": tuples, "R": []}, lives, (True,) * len(texts))
+    SEEN.clear()
+    run(workload, 2, way, sharing=Sharing.WHEREVER_POSSIBLE)
+    assert SEEN["lifted"] > SEEN["generations"] / 2

@@ -27,15 +27,15 @@ def group(
     task: Task, flow: Flow, op: ph.Group, windows: Iterable[Lengths]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """(started, ended), each `c…`, `_t`; `windows` are the members' different ones."""
-    _, high = task.range_of(flow)
     delta = task.evaluate(flow, op.input)
     started = delta.select(*names(len(op.types)), T)
     if not op.keeps_ends:
         return started, started.clear()
-    table = task.state_table(flow, op, "live")
+    # Groups whose aggregates differ may have one representative, and then one state of it.
+    once = ("live", flow.name, task.plan.name_of(op))
+    live = task.once(once, lambda: _live(task, flow, op, delta))
     windows = list(windows)
-    ended = [_ending(task, flow, op, mapped, windows) for mapped in task.stored(table)]
-    _remember(task, op, table, delta, high)
+    ended = [_ending(task, flow, op, mapped, windows) for mapped in live]
     return started, concat(ended, started)
 
 
@@ -61,6 +61,14 @@ def keep_families(paths: Collection[str]) -> None:
     """Forget those of groups that are no more."""
     for path in [p for p in _families if p not in paths]:
         del _families[path]
+
+
+def _live(task: Task, flow: Flow, op: ph.Group, delta: pl.DataFrame) -> list[Mapped]:
+    """What was remembered before this tick; what starts in it is remembered from now on."""
+    table = task.state_table(flow, op, "live")
+    stored = list(task.stored(table))
+    _remember(task, op, table, delta, task.range_of(flow)[1])
+    return stored
 
 
 def _ending(
