@@ -89,6 +89,7 @@ class SharedEngine:
         self._plan: Plan | None = None
         self.observed = Observed()
         self.tried: set[frozenset[str]] = set()  # merges begun since the queries last changed
+        self.shrunk = set(self.generations)  # groups that may have lost members
         self._settled = False  # whether grouping has nothing left to do
         self._waits_after: int | None = None  # the tick after which it could do nothing
         self._pushed: dict[str, Pushed] | None = None
@@ -135,6 +136,9 @@ class SharedEngine:
             if home is not None and not self.homes.members_of(home):
                 self.store.end_generation(home, self.store.tick()[0])
                 del self.generations[home]
+            elif home is not None:
+                self.shrunk.add(home)
+                self._settled = False
             self.forget_plan()
 
     def set_aside(self, queries: Iterable[str], generations: Iterable[str]) -> None:

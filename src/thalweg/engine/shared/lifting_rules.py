@@ -8,6 +8,8 @@ later is brought together in steps, as in a log-structured store:
    a new generation of all of them is started. It runs from the SteMs' contents up to the present
    and answers nobody; a query moves so only a logarithmic number of times.
 3. When it has come to the same instant as all its members, they move there.
+4. When half of a generation's members, or more, have gone, or half of what it computes is for
+   these, the rest begins anew in the same way.
 
 What an aggregate says follows from what is in its windows. So nothing changes by a move, once the
 windows have outlived everything that the old run has seen and the new one has not. What the new one
@@ -76,7 +78,7 @@ def _move_in(round_: Round, home: Generation) -> None:
     # A query that was dropped and came again under its name is not the one that was meant.
     standing = [engine.queries[m] for m in home.family.members if m in engine.queries]
     members = [m for m in standing if m.epoch < home.run.epoch]
-    if len(members) < 2:
+    if not any(m.name in engine.homes for m in members) and len(members) < 2:
         round_.end(home)
         return
     runs = [run for m in members if (run := engine.run_of(m.name)) is not None]
@@ -108,7 +110,8 @@ def _start_larger_ones(round_: Round, running: list[Registered]) -> None:
         elif not members and generation.family is not None:
             coming.update(generation.family.members)
     for parts in by_kind.values():
-        if len(parts) > 1 and not any(m.name in coming for p in parts for m in p.members):
+        is_one_query = len(parts) == 1 and parts[0].generation is None
+        if not is_one_query and not any(m.name in coming for p in parts for m in p.members):
             _start_larger(round_, parts)
 
 
@@ -119,6 +122,9 @@ def _start_larger(round_: Round, parts: list[_Part]) -> None:
     if len(ready) < len(parts):
         round_.settled = False  # somebody is still on the way to the present
     if len(chosen) < 2:
+        chosen = [p for p in ready if p.generation and round_.is_too_loose(p.generation, p.members)]
+        del chosen[1:]
+    if not chosen:
         return
     members = [m for p in chosen for m in p.members]
     assert members[0].normal is not None
@@ -135,7 +141,7 @@ def _start_larger(round_: Round, parts: list[_Part]) -> None:
     names = frozenset(m.name for m in members)
     if len(window_classes(members)) > MOST_WINDOWS or names in round_.engine.tried:
         return
-    if round_.pays([p.as_measured for p in chosen]):
+    if len(chosen) == 1 or round_.pays([p.as_measured for p in chosen]):
         round_.engine.tried.add(names)
         round_.settled = False
         round_.generation(members, None, is_lifted=True)

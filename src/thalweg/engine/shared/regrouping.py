@@ -7,6 +7,8 @@ Before a tick, and never within one:
    become one, if one of the groups can answer all: its generation takes the others' members.
 3. If none can, a new generation is started that could. It runs from the SteMs' contents up to the
    present and answers nobody; then rule 2 moves everybody there.
+4. If half of what a group computes, or more, is for members that have gone, a generation is started
+   that is as tight as those want who are left.
 
 A member's result does not show where it lives: up to the instant of the move the old part has said
 everything, and from there on the new one does, whose rows that are still open are the same.
@@ -67,6 +69,7 @@ def regroup(engine: SharedEngine) -> Round:
         for signature in {**parts, **groups}:
             left = [q for q in parts.get(signature, []) if q.name not in engine.homes]
             _merge(round_, groups.get(signature, []), left)
+            _tighten(round_, groups.get(signature, []))
     return round_
 
 
@@ -135,17 +138,17 @@ def _gather(
 ) -> list[Registered]:
     """Move to the ablest generation whom it can take; gives those whom it cannot.
 
-    The largest is asked first: if it can take everybody, the fewest have to move.
+    Of several that are as able the tightest, then the largest, so that the fewest have to move.
     """
     if not ready:
         return alone
-    by_size = sorted(ready, key=lambda g: -len(living[g.name]))
-    offers = []
-    for home in by_size:
-        offers.append(_offer(round_, home, ready, alone, living, now))
-        if not offers[-1].left:
-            break
-    best = min(offers, key=lambda o: len(o.left))
+
+    def cost(offer: _Offer) -> tuple[int, int, int]:
+        home = offer.home
+        looser = sum(_is_looser(home, other) for other in ready)
+        return len(offer.left), looser, -len(living[home.name])
+
+    best = min((_offer(round_, home, ready, alone, living, now) for home in ready), key=cost)
     round_.move(best.taken, best.home)
     for other in best.emptied:
         round_.end(other)
@@ -171,3 +174,29 @@ def _offer(
         else:  # as long as some have to stay, moving the others saves nothing
             offer.left.extend(members)
     return offer
+
+
+def _is_looser(one: Generation, other: Generation) -> bool:
+    wide, tight = one.representative, other.representative
+    return wide.covers(tight.to_core()) and not tight.covers(wide.to_core())
+
+
+# --- rule 4 ---------------------------------------------------------------------------------------
+
+
+def _tighten(round_: Round, groups: list[Generation]) -> None:
+    engine = round_.engine
+    standing = [g for g in groups if g.name in engine.generations]  # the others have just ended
+    if not all(engine.members_of(g.name) for g in standing):
+        return  # one is on its way already
+    for generation in standing:
+        members = engine.members_of(generation.name)
+        if not round_.has_run(generation.run) or not round_.is_too_loose(generation, members):
+            continue
+        now, horizons = round_.reached(generation.run), round_.complete(members)
+        ignorant = [m for m in members if not knows_enough(horizons, m, now)]
+        if not ignorant:
+            engine.tried.add(frozenset(m.name for m in members))
+            round_.generation(members, None)
+        if all(map(is_finite, ignorant)):
+            round_.settled = False  # there is somebody to move, now or when it has expired

@@ -7,8 +7,9 @@ say who should be answered together; here is what they can do about it.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from thalweg.engine.shared import physical as ph
@@ -20,8 +21,10 @@ from thalweg.engine.shared.members import lifted_family, without_ends
 from thalweg.engine.shared.planning import Registered
 from thalweg.engine.shared.segments import SegmentReader
 from thalweg.engine.shared.task import BEGINNING
-from thalweg.engine.shared.worth import Part, Sharing, saving_s, statistics_for
+from thalweg.engine.shared.worth import Part, Sharing, is_wasteful, saving_s, statistics_for
 from thalweg.plan.windows import UNBOUNDED
+from thalweg.sharing.core import Core
+from thalweg.sharing.estimate import Statistics
 from thalweg.sharing.representative import Representative, representative
 
 if TYPE_CHECKING:
@@ -55,17 +58,42 @@ class Round:
             return True
         if len(parts) > SURELY_MANY:
             return True  # their number alone outweighs what a wider range may cost
-        statistics = statistics_for(
-            parts[0].core,
+        return saving_s(parts, engine.observed, self._statistics(parts[0].core)) > 0
+
+    def is_too_loose(self, generation: Generation, members: list[Registered]) -> bool:
+        """Whether half of what is computed, or more, is for members that have gone."""
+        engine, name = self.engine, generation.name
+        if name not in engine.shrunk or frozenset(m.name for m in members) in engine.tried:
+            return False
+        if generation.family is not None and 2 * len(members) <= len(generation.family.members):
+            return True
+        wide = generation.representative.to_core()
+        tight = tighter([core_of(m) for m in members], wide)
+        if tight is not None:
+            if engine.sharing is Sharing.WHEREVER_POSSIBLE:
+                return True
+            if name not in engine.observed.seconds:
+                self.settled = False  # a tick will tell
+                return False
+            part, statistics = Part(wide, name), self._statistics(wide)
+            if is_wasteful(part, tight.to_core(), engine.observed, statistics):
+                return True
+        engine.shrunk.remove(name)
+        return False
+
+    def _statistics(self, core: Core) -> Statistics:
+        engine = self.engine
+        return statistics_for(
+            core,
             engine.observed,
             engine.segments.values(),
             SegmentReader(),
             engine.folder / "segments",
         )
-        return saving_s(parts, engine.observed, statistics) > 0
 
     def end(self, generation: Generation) -> None:
         self.changed = True
+        self.engine.shrunk.discard(generation.name)
         self.engine.store.end_generation(generation.name, self.tick)
         del self.engine.generations[generation.name]
         self.engine.forget_plan()
@@ -113,6 +141,18 @@ class Round:
             self.engine.homes[member.name] = home.name
             self.engine.queries[member.name] = replace(member, plan=None)
         self.engine.forget_plan()
+
+
+def tighter(cores: Sequence[Core], wide: Core) -> Representative | None:
+    """The representative of the cores, unless it is as loose as a given one."""
+    found, done = representative(cores[:1]), 1
+    while not found.covers(wide):
+        if done == len(cores):
+            return found
+        # Where it is as loose, a few mostly show it: those that are as loose themselves.
+        found = reduce(Representative.merged, cores[done : 2 * done], found)
+        done = min(2 * done, len(cores))
+    return None
 
 
 def _lifted(name: str, rep: Representative, members: list[Registered]) -> tuple[ph.Ending, Family]:

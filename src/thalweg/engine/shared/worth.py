@@ -77,6 +77,15 @@ def saving_s(parts: Sequence[Part], observed: Observed, statistics: Statistics) 
     return alone - (RUN_S + row_s * whole * scale)
 
 
+def is_wasteful(wide: Part, tight: Core, observed: Observed, statistics: Statistics) -> bool:
+    """Whether half of what a part computes, or more, is not in the tight core, and not little."""
+    rows, estimate = observed.rows.get(wide.run or "", 0.0), _rows(wide.core, statistics)
+    if estimate == 0:
+        return False
+    excess = 1 - _rows(tight, statistics) / estimate
+    return excess >= 0.5 and _row_s([wide], observed) * rows * excess > RUN_S
+
+
 def _row_s(parts: Sequence[Part], observed: Observed) -> float:
     """What a row of these parts was measured to cost, beyond what a run costs anyway."""
     runs = [p.run for p in parts if p.run in observed.seconds and p.run in observed.rows]
