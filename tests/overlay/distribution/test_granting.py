@@ -131,6 +131,16 @@ def test_a_rescue_ranks_above_an_epoch_that_is_over_and_below_what_may_have_come
     assert epoch(6, "a") < found < epoch(7, "a")
 
 
+def test_a_rescue_ranks_above_an_epoch_that_is_over_and_has_the_number_of_the_lost_one():
+    found = refused_rescue(granter(), epoch(4, "b"), (epoch(4, "a"), True))
+    assert epoch(4, "b") < found < epoch(5, "a")
+
+
+def test_a_rescue_ranks_above_a_rescue_that_is_over():
+    found = refused_rescue(granter(), epoch(4, "a"), (epoch(3, "z", rescue=7), True))
+    assert epoch(3, "z", rescue=7) < found < epoch(4, "a")
+
+
 def test_a_rescue_stays_below_an_epoch_that_runs():
     found = refused_rescue(granter(), epoch(4, "a"), (epoch(4, "a"), True), (epoch(6, "a"), False))
     assert epoch(5, "z") < found < epoch(6, "a")

@@ -25,7 +25,7 @@ class Job:
     after: Epoch | None  # the highest that is known
     is_rescue: bool
     given_to: Address | None  # by a coordinator's order; None: the tree is asked
-    is_over: bool = False  # whether nobody can run `after` any more
+    over: Epoch | None = None  # the highest that is known to be run by nobody any more
     token: int = 0
     epoch: Epoch | None = None
     to: Address | None = None
@@ -83,8 +83,9 @@ class Granter:
         if job is None or job.epoch != answer.epoch or fence is None:
             return
         job.tries = self._tries
-        if job.after is None or fence >= job.after:
-            job.after, job.is_over = fence, answer.is_over
+        job.after = _higher(job.after, fence)
+        if answer.is_over:
+            job.over = _higher(job.over, fence)
 
     def late(self, name: str, root: Address) -> list[Effect]:
         """No answer: the same grant again, or (where the tree chooses) another provider."""
@@ -102,12 +103,15 @@ class Granter:
         self._numbers[name] = number
         return Epoch(number, 0, self._own, self._life)
 
-    def _rescue(self, name: str, lost: Epoch, is_over: bool) -> Epoch:
+    def _rescue(self, name: str, lost: Epoch, over: Epoch | None) -> Epoch:
         """Below the lost epoch, which somebody may run, and above all before it; above the lost
-        rescue, if it was one, and above an epoch that is over."""
-        self._rescues[name] = max(lost.rescue, self._rescues.get(name, 0)) + 1
-        number = lost.number - (lost.rescue == 0 and not is_over)
-        return Epoch(number, self._rescues[name], self._own, self._life)
+        rescue, if it was one. In any case above what is over: below that, nobody takes it."""
+        number = lost.number - (lost.rescue == 0)
+        rescue = max(lost.rescue, self._rescues.get(name, 0))
+        if over is not None:
+            number, rescue = max(number, over.number), max(rescue, over.rescue)
+        self._rescues[name] = rescue + 1
+        return Epoch(number, rescue + 1, self._own, self._life)
 
     def _seek(self, job: Job, root: Address) -> list[Effect]:
         self._tokens += 1
@@ -128,7 +132,7 @@ class Granter:
     def _grant(self, job: Job, to: Address) -> list[Effect]:
         job.to, job.tries = to, 0
         if job.is_rescue and job.after is not None:
-            job.epoch = self._rescue(job.query.name, job.after, job.is_over)
+            job.epoch = self._rescue(job.query.name, job.after, job.over)
         else:
             job.epoch = self.next_epoch(job.query.name, job.after)
         return self._send(job, to, job.epoch)
@@ -137,3 +141,7 @@ class Granter:
         job.tries += 1
         timer = SetTimer(("job", job.query.name), self._answer_within_us)
         return [Send(to, Grant(job.query, epoch, job.weight)), timer]
+
+
+def _higher(known: Epoch | None, heard: Epoch) -> Epoch:
+    return heard if known is None else max(known, heard)
