@@ -36,7 +36,7 @@ class Site:
         for stream in self.catalog.streams():
             self.engine.add_stream(stream)
         self.tuples_per_tick = tuples_per_tick
-        self._instant = 0
+        self.instant = 0
 
     def submit(self, **texts: str) -> None:
         script = "".join(f"CREATE QUERY {name} AS {text};" for name, text in texts.items())
@@ -48,9 +48,9 @@ class Site:
 
     def run(self, ticks: int) -> None:
         for _ in range(ticks):
-            self._instant += 1
+            self.instant += 1
             values = list(range(self.tuples_per_tick))
-            rows = {"k": values, "v": values, "at": [self._instant] * len(values)}
+            rows = {"k": values, "v": values, "at": [self.instant] * len(values)}
             self.engine.push("S", pl.DataFrame(rows))
             self.engine.run_to_end()
 
@@ -58,7 +58,7 @@ class Site:
         (generation,) = self.engine.generations.values()
         return generation
 
-    def tightest(self) -> bool:
+    def is_tight(self) -> bool:
         members = self.engine.queries.values()
         wanted = representative(m.normal.core for m in members if m.normal is not None)
         return self.only_group().representative == wanted
@@ -79,7 +79,7 @@ def test_a_group_is_as_tight_as_its_members_when_the_loosest_has_gone(
     site.drop("loosest")
     site.run(ticks=2)
     assert site.only_group() is not before
-    assert site.tightest()
+    assert site.is_tight()
     again = site.only_group()
     site.run(ticks=3)
     assert site.only_group() is again
@@ -105,7 +105,7 @@ def test_where_it_pays_means_half_of_the_rows_and_not_few(
     site.run(ticks=4)
     site.drop("loosest")
     site.run(ticks=4)
-    assert site.tightest() == is_worth_it
+    assert site.is_tight() == is_worth_it
 
 
 def test_what_was_loose_when_the_engine_stopped_becomes_tight_after_the_start(
@@ -118,9 +118,9 @@ def test_what_was_loose_when_the_engine_stopped_becomes_tight_after_the_start(
     site.engine.close()
     again = Site(tmp_path, Sharing.WHERE_IT_PAYS, 100_000)
     again.submit(a=_filter(2), b=_filter(3))
-    again._instant = site._instant
+    again.instant = site.instant
     again.run(ticks=4)
-    assert again.tightest()
+    assert again.is_tight()
 
 
 def _count(at_least: int) -> str:

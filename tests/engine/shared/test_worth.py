@@ -1,4 +1,4 @@
-"""A merge that does not pay is not made."""
+"""A merge that does not pay is not made; a group that computes for nobody is wasteful."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from thalweg.cql import compile_script
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.worth import Observed, Part, saving_s
+from thalweg.engine.shared.worth import Observed, Part, is_wasteful, saving_s
 from thalweg.sharing.core import Core, NormalQuery
 from thalweg.sharing.estimate import Statistics
 from thalweg.sharing.normal import normalise
@@ -53,6 +53,24 @@ def test_measured_rows_correct_the_estimate() -> None:
     statistics = Statistics({"S": 1_000_000}, {("S", "price"): (0.0, 1000.0)})
     parts = [Part(core(c), run) for c, run in zip(NARROW, "ab", strict=True)]
     assert saving_s(parts, observed, statistics) > 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "wanted", "is_waste"),
+    [
+        (1_000_000, "price BETWEEN 100 AND 200", True),
+        (1_000_000, "price BETWEEN 100 AND 800", False),  # less than half
+        (1_000, "price BETWEEN 100 AND 200", False),  # not worth a move
+    ],
+)
+def test_a_run_is_wasteful_where_half_of_its_rows_and_not_few_are_for_nobody(
+    rows: int, wanted: str, is_waste: bool
+) -> None:
+    observed = Observed()
+    observed.saw({}, {"wide": rows}, {"wide": 0.5})
+    statistics = Statistics({"S": rows}, {("S", "price"): (0.0, 1000.0)})
+    wide = Part(core("price >= 0"), "wide")
+    assert is_wasteful(wide, core(wanted), observed, statistics) == is_waste
 
 
 @pytest.mark.parametrize(("conditions", "groups"), [(NARROW, 0), (ALIKE, 1)])
