@@ -9,9 +9,8 @@ from tests.engine.shared.adapter import changes
 
 from thalweg.cql import compile_script
 from thalweg.engine.changelog import Change
-from thalweg.engine.shared import batch_ids
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.ingest import IngestError, Receipt
+from thalweg.engine.shared.ingest import IngestError
 from thalweg.engine.shared.results import NoOutlet
 from thalweg.engine.shared.store import StoreError
 
@@ -167,44 +166,6 @@ def test_a_poison_row_goes_to_the_rejects_with_its_reason(running: Running):
 def test_a_batch_without_a_declared_column_is_refused_whole(running: Running):
     with pytest.raises(IngestError, match="no column b; it has ts, a"):
         running.engine.push("S", pl.DataFrame({"ts": [1], "a": [1]}))
-
-
-def test_a_repeated_batch_counts_once(running: Running):
-    running.submit("everything", "SELECT a FROM S [Now]")
-    batch = pl.DataFrame({"ts": [1], "a": [1], "b": ["x"]})
-    first = running.engine.push("S", batch, batch_id="one")
-    again = running.engine.push("S", batch, batch_id="one")
-    assert (first.accepted, again.accepted, again.repeated) == (1, 0, True)
-
-
-def test_a_batch_is_forgotten_only_when_all_of_it_would_be_late(
-    running: Running, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(batch_ids, "REMEMBERED", 2)
-    running.submit("everything", "SELECT a FROM S [Now]")
-
-    def push(*stamps: int):
-        rows = {"ts": stamps, "a": stamps, "b": ["x"] * len(stamps)}
-        return running.engine.push("S", pl.DataFrame(rows), batch_id=str(stamps))
-
-    for stamps in ((1, 1), (1, 5), (2, 3), (5,), (5, 5)):
-        assert push(*stamps).repeated is False
-    assert push(1, 5).repeated  # old enough, but 5 would not be late
-    assert push(2, 3).repeated  # would be late, but is not old
-    assert push(1, 1) == Receipt(accepted=0, late=2, rejected=0)
-    running.engine.finish("S")
-    running.engine.finish("T")
-    running.engine.run_to_end()
-    assert running.said("everything") == [
-        (1, "+", 1),
-        (1, "+", 1),
-        (1, "+", 1),
-        (2, "-", 1),
-        (2, "-", 1),
-        (2, "-", 1),
-        *[(5, "+", 5)] * 4,
-        *[(6, "-", 5)] * 4,
-    ]
 
 
 def test_a_folder_of_another_format_is_refused(tmp_path: Path):

@@ -53,6 +53,7 @@ class _Offer:
 def regroup(engine: SharedEngine) -> Round:
     """One round over an engine, and what came of it."""
     round_ = Round(engine)
+    engine.shrunk &= engine.generations.keys()
     alone = engine.homes.homeless(engine.queries).values()
     parts: dict[Signature, list[Registered]] = {}
     for query in alone:

@@ -93,7 +93,6 @@ class Round:
 
     def end(self, generation: Generation) -> None:
         self.changed = True
-        self.engine.shrunk.discard(generation.name)
         self.engine.store.end_generation(generation.name, self.tick)
         del self.engine.generations[generation.name]
         self.engine.forget_plan()
