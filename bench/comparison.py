@@ -13,8 +13,8 @@ from bench import auctions, extrapolate
 from bench.standing import Standing, draw
 from bench.systems import flink, native, shared
 from bench.systems.outcome import Outcome, Unable
-from thalweg.engine.shared.executors import OnSpark
-from thalweg.engine.shared.worth import Sharing
+from thalweg.engine.shared.groups.cost_model import Sharing
+from thalweg.engine.shared.tick.executors import OnSpark
 from thalweg.experiments.report import Progress
 
 if TYPE_CHECKING:

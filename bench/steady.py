@@ -12,7 +12,7 @@ from bench.auctions import Batch
 from bench.measure import CpuWatch, PeakMemory, percentile
 from bench.standing import Standing
 from bench.systems.shared import Running
-from thalweg.engine.shared.executors import OnSpark
+from thalweg.engine.shared.tick.executors import OnSpark
 from thalweg.experiments.report import Progress
 
 

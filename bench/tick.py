@@ -17,7 +17,7 @@ from bench.measure import Stopwatch, percentile
 from thalweg.cql import compile_script
 from thalweg.engine.session import spark_session
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.executors import OnSpark
+from thalweg.engine.shared.tick.executors import OnSpark
 from thalweg.engine.sinks.base import SinkOutlet, open_where_it_was
 from thalweg.engine.sinks.parquet import ParquetSink
 from thalweg.experiments.report import Goal, Progress, Report

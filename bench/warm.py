@@ -13,7 +13,7 @@ def warmed(spark: Any) -> Iterator[Any]:
     try:
         cores = spark.sparkContext.defaultParallelism
         numbers = spark.sparkContext.parallelize(range(2 * cores), 2 * cores)
-        numbers.map(lambda i: __import__("thalweg.engine.shared.task") and i).collect()
+        numbers.map(lambda i: __import__("thalweg.engine.shared.tick.task") and i).collect()
         spark.range(10).count()
         yield spark
     finally:

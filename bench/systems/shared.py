@@ -14,8 +14,8 @@ from bench.standing import Standing, script
 from bench.systems.outcome import Outcome, as_said
 from thalweg.cql import compile_script
 from thalweg.engine.shared.engine import SharedEngine, Tick
-from thalweg.engine.shared.executors import Executor
-from thalweg.engine.shared.worth import Sharing
+from thalweg.engine.shared.groups.cost_model import Sharing
+from thalweg.engine.shared.tick.executors import Executor
 from thalweg.engine.sinks.base import SinkOutlet, open_where_it_was
 from thalweg.engine.sinks.parquet_tables import ParquetTablesSink
 

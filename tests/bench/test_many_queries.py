@@ -10,7 +10,7 @@ from bench import comparison, many_queries
 from bench.comparison import Comparison
 from bench.many_queries import Parameters
 from bench.systems.outcome import Outcome, Unable
-from thalweg.engine.shared.executors import InProcess
+from thalweg.engine.shared.tick.executors import InProcess
 
 TINY = Parameters(
     queries=(1, 12),

@@ -6,7 +6,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from bench import equality, many_shapes, steady
-from thalweg.engine.shared.executors import InProcess
+from thalweg.engine.shared.tick.executors import InProcess
 from thalweg.experiments.report import Report
 
 

@@ -15,7 +15,7 @@ from thalweg.cql import compile_script
 from thalweg.engine import native
 from thalweg.engine.reference import Options, evaluate_stream_of
 from thalweg.engine.replay import Replay, ReplayError, Status, replay
-from thalweg.engine.shared.executors import InProcess
+from thalweg.engine.shared.tick.executors import InProcess
 from thalweg.engine.sources import SourceError
 from thalweg.engine.sources.recording import record
 from thalweg.engine.sources.registry import open_source

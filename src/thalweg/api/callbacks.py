@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 
 from thalweg.api.results import Result
-from thalweg.engine.shared.results import Emission
+from thalweg.engine.shared.results.results import Emission
 from thalweg.engine.sinks.callback import CallbackSink
 from thalweg.engine.site import Site
 from thalweg.engine.site.reading import Page

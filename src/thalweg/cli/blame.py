@@ -26,8 +26,8 @@ def show(text: str) -> None:
 def blaming(file: Path, text: str, script: Script) -> Iterator[None]:
     """Inside, what is wrong with the input ends the command with 2, all else with 1."""
     from thalweg.engine.replay import ReplayError
-    from thalweg.engine.shared.ingest import IngestError
-    from thalweg.engine.shared.store import StoreError
+    from thalweg.engine.shared.ingest.landing import IngestError
+    from thalweg.engine.shared.state.store import StoreError
     from thalweg.engine.sinks.base import SinkError
     from thalweg.engine.sources import SourceError
     from thalweg.plan.nodes import PlanError

@@ -35,7 +35,7 @@ def dev(
     """Run the service until Ctrl-C; prints its URL once it answers."""
     from thalweg.api.server import AddressInUse, listen_on, serve
     from thalweg.cql import CqlError, compile_script
-    from thalweg.engine.shared.store import StoreError
+    from thalweg.engine.shared.state.store import StoreError
     from thalweg.engine.site import SiteError, open_site
     from thalweg.engine.site.settings import SiteSettings
 

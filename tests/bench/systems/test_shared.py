@@ -9,8 +9,8 @@ import pytest
 from bench import auctions
 from bench.standing import Standing, draw
 from bench.systems import shared
-from thalweg.engine.shared.executors import InProcess
-from thalweg.engine.shared.worth import Sharing
+from thalweg.engine.shared.groups.cost_model import Sharing
+from thalweg.engine.shared.tick.executors import InProcess
 
 
 @pytest.fixture(scope="module")

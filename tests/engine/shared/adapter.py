@@ -16,9 +16,9 @@ from thalweg.engine.arrivals import Arrival
 from thalweg.engine.changelog import Change
 from thalweg.engine.reference import Options
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.executors import InProcess
 from thalweg.engine.shared.frames import dtype
-from thalweg.engine.shared.results import Emission, FamilyEmission, NoOutlet, one_by_one
+from thalweg.engine.shared.results.results import Emission, FamilyEmission, NoOutlet, one_by_one
+from thalweg.engine.shared.tick.executors import InProcess
 from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
 
 WAYS = ("one task", "rows", "runs")  # how a tick's work is divided among tasks

@@ -20,10 +20,13 @@ import polars as pl
 
 from thalweg.cql import compile_script
 from thalweg.engine.generators import make_generator
-from thalweg.engine.shared import commit, engine, ingest, segments, store
+from thalweg.engine.shared import engine
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.executors import Executor, InProcess
-from thalweg.engine.shared.worth import Sharing
+from thalweg.engine.shared.groups.cost_model import Sharing
+from thalweg.engine.shared.ingest import landing as ingest
+from thalweg.engine.shared.state import segments, store
+from thalweg.engine.shared.tick import commit
+from thalweg.engine.shared.tick.executors import Executor, InProcess
 from thalweg.engine.sinks import append, parquet
 from thalweg.engine.sinks.base import SinkOutlet, open_where_it_was
 from thalweg.engine.sinks.jsonl import JsonLinesSink
@@ -300,7 +303,7 @@ def scenario(folder: str, point: str | None = None, times: int = 1, after_s: flo
 
 def scenario_on_spark(folder: str, point: str | None = None, times: int = 1) -> None:
     from thalweg.engine.session import spark_session
-    from thalweg.engine.shared.executors import OnSpark
+    from thalweg.engine.shared.tick.executors import OnSpark
 
     with spark_session("local[2]") as spark:
         if point is not None:

@@ -12,7 +12,7 @@ from tests.conformance.runner import check, check_against_reference
 from tests.engine.shared.adapter import divided, shared_engine
 
 from thalweg.cql import compile_script
-from thalweg.engine.shared.executors import InProcess
+from thalweg.engine.shared.tick.executors import InProcess
 
 CASES = all_cases()
 

@@ -10,9 +10,9 @@ from tests.engine.shared.adapter import changes
 from thalweg.cql import compile_script
 from thalweg.engine.changelog import Change
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.ingest import IngestError
-from thalweg.engine.shared.results import NoOutlet
-from thalweg.engine.shared.store import StoreError
+from thalweg.engine.shared.ingest.landing import IngestError
+from thalweg.engine.shared.results.results import NoOutlet
+from thalweg.engine.shared.state.store import StoreError
 
 STREAMS = """
 CREATE STREAM S (a INTEGER, b VARCHAR) TIMESTAMP BY ts BIGINT;

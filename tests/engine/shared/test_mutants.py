@@ -9,11 +9,14 @@ from tests.conformance.case_files import all_cases
 from tests.conformance.runner import check
 from tests.engine.shared.adapter import shared_engine
 
-from thalweg.engine.shared import frames, stems, tables
-from thalweg.engine.shared.executors import InProcess
+from thalweg.engine.shared import frames
 from thalweg.engine.shared.frames import E, W
-from thalweg.engine.shared.kernels import endings, extremes, join, rows, running, source, streams
-from thalweg.engine.shared.task import Task
+from thalweg.engine.shared.kernels import expiry as endings
+from thalweg.engine.shared.kernels import extremes, rows, running, source, streams
+from thalweg.engine.shared.kernels.join import join
+from thalweg.engine.shared.state import stems, tables
+from thalweg.engine.shared.tick.executors import InProcess
+from thalweg.engine.shared.tick.task import Task
 
 CASES = all_cases()
 

@@ -10,7 +10,7 @@ from tests.conformance.runner import check
 from tests.engine.shared.adapter import shared_engine
 
 from thalweg.engine.session import spark_session
-from thalweg.engine.shared.executors import OnSpark
+from thalweg.engine.shared.tick.executors import OnSpark
 
 CASES = all_cases()[::20]  # a cut through all topics; every case runs in-process
 CLUSTER_CASES = CASES[::3]

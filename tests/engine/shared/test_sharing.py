@@ -28,13 +28,15 @@ from tests.engine.shared.sharing_workloads import (
 from thalweg.engine import reference
 from thalweg.engine.arrivals import Arrival
 from thalweg.engine.shared import engine as shared_engine
-from thalweg.engine.shared import families, lifting_rules, panes
-from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.compile import panes
+from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.groups import Generation, core_of
+from thalweg.engine.shared.groups import aggregate_grouping as lifting_rules
+from thalweg.engine.shared.groups import families
+from thalweg.engine.shared.groups.cost_model import Sharing
+from thalweg.engine.shared.groups.regroup_actions import Round
+from thalweg.engine.shared.groups.running_group import Generation, core_of
 from thalweg.engine.shared.kernels import group
-from thalweg.engine.shared.round import Round
-from thalweg.engine.shared.worth import Sharing
 
 SEEN: Counter[str] = Counter()
 

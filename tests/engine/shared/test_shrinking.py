@@ -14,12 +14,13 @@ from tests.engine.shared.sharing_workloads import FORMS, KINDS, TOPS
 from tests.engine.shared.test_sharing import RANGES, SLIDING, alike, run
 
 from thalweg.cql import compile_script
-from thalweg.engine.shared import groups, regrouping
+from thalweg.engine.shared.compile.planning import Registered
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.groups import Generation
-from thalweg.engine.shared.planning import Registered
-from thalweg.engine.shared.round import Round, tighter
-from thalweg.engine.shared.worth import Sharing
+from thalweg.engine.shared.groups import regrouping
+from thalweg.engine.shared.groups import running_group as groups
+from thalweg.engine.shared.groups.cost_model import Sharing
+from thalweg.engine.shared.groups.regroup_actions import Round, tighter
+from thalweg.engine.shared.groups.running_group import Generation
 from thalweg.sharing.core import NormalQuery
 from thalweg.sharing.normal import normalise
 from thalweg.sharing.representative import representative

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import polars as pl
 
-from thalweg.engine.shared.results import Emission
+from thalweg.engine.shared.results.results import Emission
 
 SCHEMA = {
     "c0": pl.Int64,

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 from tests.engine.sinks.emissions import numbers
 
-from thalweg.engine.shared.results import Emission
-from thalweg.engine.shared.store import Store
+from thalweg.engine.shared.results.results import Emission
+from thalweg.engine.shared.state.store import Store
 from thalweg.engine.sinks.base import Sink, SinkOutlet, open_where_it_was
 from thalweg.engine.sinks.callback import CallbackSink
 from thalweg.engine.sinks.jsonl import JsonLinesSink

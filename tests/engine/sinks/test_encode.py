@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.sinks.emissions import NULLS, PLAIN, emission
 
-from thalweg.engine.shared.results import Emission
+from thalweg.engine.shared.results.results import Emission
 from thalweg.engine.sinks.encode import json_lines, text_bytes
 
 

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from tests.engine.sinks.emissions import COLUMNS, PLAIN, emission, numbers
 
-from thalweg.engine.shared.results import Emission
+from thalweg.engine.shared.results.results import Emission
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.sinks.parquet import ParquetSink
 

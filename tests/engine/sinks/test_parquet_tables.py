@@ -6,9 +6,9 @@ from tests.engine.sinks.emissions import COLUMNS, PLAIN, emission, numbers
 
 from thalweg.cql import compile_script
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.executors import InProcess
-from thalweg.engine.shared.results import Emission, FamilyEmission
-from thalweg.engine.shared.worth import Sharing
+from thalweg.engine.shared.groups.cost_model import Sharing
+from thalweg.engine.shared.results.results import Emission, FamilyEmission
+from thalweg.engine.shared.tick.executors import InProcess
 from thalweg.engine.sinks.base import SinkError, SinkOutlet, open_where_it_was
 from thalweg.engine.sinks.callback import CallbackSink
 from thalweg.engine.sinks.parquet_tables import ParquetTablesSink

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.site.conftest import OpenSite, rows, said
 
-from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.compile import physical as ph
+from thalweg.engine.shared.compile.planning import Registered, make_plan
 from thalweg.engine.shared.kernels.registry import KERNELS
-from thalweg.engine.shared.planning import Registered, make_plan
 from thalweg.engine.site import Site
 from thalweg.engine.site.parking import culprits, is_surroundings, last_line
 

@@ -4,7 +4,7 @@ import pytest
 from tests.engine.site.conftest import OpenSite, rows, said
 
 from thalweg.cql import CqlError, compile_script
-from thalweg.engine.shared.store import Store
+from thalweg.engine.shared.state.store import Store
 from thalweg.engine.site import Site, registry
 
 BASE = "CREATE STREAM S (a INTEGER, b INTEGER) TIMESTAMP BY ts; CREATE VIEW V AS SELECT a FROM S"

@@ -1,7 +1,7 @@
 import pytest
 
 from thalweg.engine.shared.frames import FOREVER
-from thalweg.engine.shared.task import BEGINNING
+from thalweg.engine.shared.tick.task import BEGINNING
 from thalweg.engine.site.status import instant_text
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from thalweg.cql import compile_script
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.frames import FOREVER, names
-from thalweg.engine.shared.segments import read_frame
+from thalweg.engine.shared.state.segments import read_frame
 from thalweg.engine.sources import Feed, Source
 from thalweg.plan.catalog import StreamDef
 

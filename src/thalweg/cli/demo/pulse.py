@@ -11,7 +11,7 @@ import polars as pl
 
 from thalweg.engine.changelog import Change
 from thalweg.engine.shared.frames import OP
-from thalweg.engine.shared.results import Emission
+from thalweg.engine.shared.results.results import Emission
 from thalweg.engine.sinks.callback import CallbackSink
 from thalweg.engine.site import Site
 from thalweg.engine.site.reading import Page

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thalweg.engine.shared.executors import Executor
+from thalweg.engine.shared.tick.executors import Executor
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.plan.nodes import StreamKind, ToStream, base_streams
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from thalweg.engine.changelog import Change
 from thalweg.engine.shared.frames import OP, TS, data_schema
-from thalweg.engine.shared.results import Emission
+from thalweg.engine.shared.results.results import Emission
 from thalweg.engine.sinks.jsonl import JsonLinesSink
 from thalweg.engine.sinks.merge import MergedLines
 from thalweg.plan.catalog import QueryDef

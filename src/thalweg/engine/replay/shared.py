@@ -12,7 +12,7 @@ from pathlib import Path
 from thalweg.engine.replay.job import Rejected, Replay, ReplayError, Status
 from thalweg.engine.replay.output import Output
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.executors import Executor, InProcess
+from thalweg.engine.shared.tick.executors import Executor, InProcess
 from thalweg.engine.sinks.base import SinkOutlet, open_where_it_was
 from thalweg.engine.sinks.jsonl import JsonLinesSink
 from thalweg.engine.sources.errors import SourceError
@@ -45,7 +45,7 @@ def _executor(job: Replay) -> Executor:
         return job.executor
     if job.spark is None:
         return InProcess()
-    from thalweg.engine.shared.executors import OnSpark
+    from thalweg.engine.shared.tick.executors import OnSpark
 
     return OnSpark(job.spark.sparkContext)
 

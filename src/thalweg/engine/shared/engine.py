@@ -18,28 +18,28 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from thalweg.engine.shared import commit
-from thalweg.engine.shared.archive import Archive
-from thalweg.engine.shared.artefacts import Artefacts
-from thalweg.engine.shared.cut import Cut, make_cut, watermark
-from thalweg.engine.shared.delivery import Pushed, deliver, pushed_of
-from thalweg.engine.shared.executors import Executor, InProcess
-from thalweg.engine.shared.families import Lengths
-from thalweg.engine.shared.homes import Homes
-from thalweg.engine.shared.ingest import Landing, Receipt
-from thalweg.engine.shared.members import window_classes, windows_in
-from thalweg.engine.shared.planning import Registered, make_plan
+from thalweg.engine.shared.compile.planning import Registered, make_plan
+from thalweg.engine.shared.groups.cost_model import Observed, Sharing
+from thalweg.engine.shared.groups.families import Lengths
+from thalweg.engine.shared.groups.members import window_classes, windows_in
+from thalweg.engine.shared.groups.regrouping import regroup
+from thalweg.engine.shared.groups.roster import Homes
+from thalweg.engine.shared.ingest.landing import Landing, Receipt
 from thalweg.engine.shared.registering import Registering
-from thalweg.engine.shared.regrouping import regroup
-from thalweg.engine.shared.results import Emission, NoOutlet, Outlet, Results
-from thalweg.engine.shared.runner import read_report
-from thalweg.engine.shared.segments import Segment
-from thalweg.engine.shared.shares import Share, shares
-from thalweg.engine.shared.spec import floors_of, stems_of, tick_spec
-from thalweg.engine.shared.store import Store
-from thalweg.engine.shared.task import Plan, TaskReport
-from thalweg.engine.shared.ticks import Tick, added, phases_of, rows_by_run
-from thalweg.engine.shared.worth import Observed, Sharing
+from thalweg.engine.shared.results.archive import Archive
+from thalweg.engine.shared.results.results import Emission, NoOutlet, Outlet, Results
+from thalweg.engine.shared.state.segments import Segment
+from thalweg.engine.shared.state.store import Store
+from thalweg.engine.shared.tick import commit
+from thalweg.engine.shared.tick.cut import Cut, make_cut, watermark
+from thalweg.engine.shared.tick.delivery import Pushed, deliver, pushed_of
+from thalweg.engine.shared.tick.executors import Executor, InProcess
+from thalweg.engine.shared.tick.measures import Tick, added, phases_of, rows_by_run
+from thalweg.engine.shared.tick.plan_files import Artefacts
+from thalweg.engine.shared.tick.runner import read_report
+from thalweg.engine.shared.tick.spec import floors_of, stems_of, tick_spec
+from thalweg.engine.shared.tick.task import Plan, TaskReport
+from thalweg.engine.shared.tick.task_assignment import Share, shares
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.sharing.interning import Pool
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from thalweg.engine.shared.columns import needed_columns
-from thalweg.engine.shared.compile import compile_query
+from thalweg.engine.shared.compile.columns import needed_columns
+from thalweg.engine.shared.compile.planning import Registered
+from thalweg.engine.shared.compile.query import compile_query
 from thalweg.engine.shared.frames import FOREVER
-from thalweg.engine.shared.planning import Registered
-from thalweg.engine.shared.task import BEGINNING
-from thalweg.engine.shared.worth import Sharing
+from thalweg.engine.shared.groups.cost_model import Sharing
+from thalweg.engine.shared.tick.task import BEGINNING
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.plan.nodes import check_output, resolution_us
 from thalweg.plan.shapes import Kin, shape_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from thalweg.engine.shared.results import Emission, FamilyEmission, one_by_one
-from thalweg.engine.shared.store import Store
+from thalweg.engine.shared.results.results import Emission, FamilyEmission, one_by_one
+from thalweg.engine.shared.state.store import Store
 
 
 class SinkError(ValueError):

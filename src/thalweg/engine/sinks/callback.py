@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from thalweg.engine.shared.results import Emission
+from thalweg.engine.shared.results.results import Emission
 
 
 class CallbackSink:

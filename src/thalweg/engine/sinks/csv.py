@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from thalweg.engine.shared.results import Emission
+from thalweg.engine.shared.results.results import Emission
 from thalweg.engine.sinks.append import AppendedFile
 from thalweg.engine.sinks.flat import flat
 

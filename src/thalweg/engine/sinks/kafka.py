@@ -16,7 +16,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from thalweg.engine.kafka import Address, Cluster, KafkaError, demand_connector, parse_address
-from thalweg.engine.shared.results import Emission
+from thalweg.engine.shared.results.results import Emission
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.sinks.encode import json_lines
 

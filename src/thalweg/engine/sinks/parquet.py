@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from thalweg.engine.shared.results import Emission
+from thalweg.engine.shared.results.results import Emission
 from thalweg.engine.sinks.append import sync_folder
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.sinks.flat import flat

@@ -19,9 +19,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from thalweg.engine.shared.families import MEMBER
 from thalweg.engine.shared.frames import OP, TS, names
-from thalweg.engine.shared.results import Emission, FamilyEmission
+from thalweg.engine.shared.groups.families import MEMBER
+from thalweg.engine.shared.results.results import Emission, FamilyEmission
 from thalweg.engine.sinks.append import sync_folder
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.sinks.flat import flat_names

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from thalweg.engine.shared.store import Store
+from thalweg.engine.shared.state.store import Store
 from thalweg.plan.catalog import Definition, QueryDef, StreamDef
 
 QUERY = "query"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.ingest import late_file, rejects_file
+from thalweg.engine.shared.ingest.landing import late_file, rejects_file
 
 
 def purge_stream(engine: SharedEngine, name: str) -> None:

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from thalweg.engine.shared.compile.physical import Ending
+from thalweg.engine.shared.compile.physical import walk as walk_physical
+from thalweg.engine.shared.compile.planning import Registered, make_plan
 from thalweg.engine.shared.engine import ROWS_FOR_MORE_TASKS, SECONDS_FOR_MORE_TASKS
-from thalweg.engine.shared.executors import Executor
 from thalweg.engine.shared.explain import State, describe, describe_job
 from thalweg.engine.shared.explain.state import sizes
 from thalweg.engine.shared.explain.tree import Branch
-from thalweg.engine.shared.groups import core_of
-from thalweg.engine.shared.physical import Ending
-from thalweg.engine.shared.physical import walk as walk_physical
-from thalweg.engine.shared.planning import Registered, make_plan
-from thalweg.engine.shared.spec import stems_of
-from thalweg.engine.shared.task import Flow, Plan
+from thalweg.engine.shared.groups.running_group import core_of
+from thalweg.engine.shared.tick.executors import Executor
+from thalweg.engine.shared.tick.spec import stems_of
+from thalweg.engine.shared.tick.task import Flow, Plan
 from thalweg.engine.site.errors import WrongUse
 from thalweg.engine.site.explaining_groups import explain_sharing
 from thalweg.engine.site.explanation import Explanation

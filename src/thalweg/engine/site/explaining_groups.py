@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.engine.shared.explain.in_common import in_common
 from thalweg.engine.shared.explain.tree import Branch
-from thalweg.engine.shared.regrouping import is_sharable
-from thalweg.engine.shared.worth import Sharing
+from thalweg.engine.shared.groups.cost_model import Sharing
+from thalweg.engine.shared.groups.regrouping import is_sharable
 from thalweg.engine.site.explanation import Explanation
 from thalweg.engine.site.groups import FamilyStatus, GroupStatus
 from thalweg.engine.site.savings import Estimate, Measurement

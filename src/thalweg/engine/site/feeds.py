@@ -10,7 +10,7 @@ from collections.abc import Callable
 import polars as pl
 
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.ingest import Receipt
+from thalweg.engine.shared.ingest.landing import Receipt
 from thalweg.engine.site.errors import Busy
 from thalweg.engine.sources.feed import LARGEST_BACKLOG, Feed, Source, Stopped
 from thalweg.plan.catalog import StreamDef

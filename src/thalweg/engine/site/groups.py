@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from thalweg.engine.shared.families import Family
-from thalweg.engine.shared.groups import Generation, core_of
-from thalweg.engine.shared.members import families_of
-from thalweg.engine.shared.planning import Registered
+from thalweg.engine.shared.compile.planning import Registered
+from thalweg.engine.shared.groups.families import Family
+from thalweg.engine.shared.groups.members import families_of
+from thalweg.engine.shared.groups.running_group import Generation, core_of
 from thalweg.engine.site.savings import Cost, Estimate, Measurement, estimate, measure
 from thalweg.plan.nodes import Schema
 from thalweg.plan.text import expr_text

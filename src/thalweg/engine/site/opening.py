@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from thalweg.engine.shared.executors import Executor, InProcess
+from thalweg.engine.shared.tick.executors import Executor, InProcess
 from thalweg.engine.sinks.registry import open_sink
 from thalweg.engine.site.scripts import Compiler
 from thalweg.engine.site.settings import SiteSettings
@@ -33,7 +33,7 @@ def open_site(
         return Site(folder, compiler, InProcess(), open_source=_opener(None), settings=settings)
     # Spark takes a second to import: whoever does without it does not pay for it.
     from thalweg.engine.session import spark_session
-    from thalweg.engine.shared.executors import OnSpark
+    from thalweg.engine.shared.tick.executors import OnSpark
 
     spark = spark_session(master, **(spark_settings or {}))
 
@@ -72,7 +72,7 @@ def _warm_up(spark: Any, workers: int) -> threading.Thread:
 
 
 def _import(_: Iterator[int]) -> None:
-    import thalweg.engine.shared.runner  # noqa: F401
+    import thalweg.engine.shared.tick.runner  # noqa: F401
 
 
 def _opener(spark: Any) -> Callable[[StreamDef, Path], Source]:

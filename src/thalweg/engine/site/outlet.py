@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from thalweg.engine.shared.results import Emission, FamilyEmission, one_by_one
-from thalweg.engine.shared.store import Store
+from thalweg.engine.shared.results.results import Emission, FamilyEmission, one_by_one
+from thalweg.engine.shared.state.store import Store
 from thalweg.engine.sinks.base import Sink, SinkOutlet, open_where_it_was, progress_name
 
 _ROWS = "rows/"  # under this name and the query's, the book counts rows

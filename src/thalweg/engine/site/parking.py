@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from thalweg.engine.shared.cut import Cut
+from thalweg.engine.shared.compile.planning import Registered, make_plan
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.planning import Registered, make_plan
-from thalweg.engine.shared.spec import stems_of
+from thalweg.engine.shared.tick.cut import Cut
+from thalweg.engine.shared.tick.spec import stems_of
 from thalweg.engine.site.book import Book
 
 log = logging.getLogger(__name__)

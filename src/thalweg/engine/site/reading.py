@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from thalweg.engine.changelog import Change
-from thalweg.engine.shared.archive import Archive
 from thalweg.engine.shared.frames import OP, TS, names
-from thalweg.engine.shared.results import Emission
-from thalweg.engine.shared.store import Store
+from thalweg.engine.shared.results.archive import Archive
+from thalweg.engine.shared.results.results import Emission
+from thalweg.engine.shared.state.store import Store
 from thalweg.engine.site.errors import Forgotten
 from thalweg.engine.site.positions import Position
 

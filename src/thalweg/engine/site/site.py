@@ -16,8 +16,8 @@ import polars as pl
 from prometheus_client import CollectorRegistry
 
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.executors import Executor
-from thalweg.engine.shared.ingest import Receipt
+from thalweg.engine.shared.ingest.landing import Receipt
+from thalweg.engine.shared.tick.executors import Executor
 from thalweg.engine.sinks.base import Sink
 from thalweg.engine.sinks.registry import open_sink
 from thalweg.engine.site.book import Book, kind_of

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from thalweg.engine.shared.cut import watermark
+from thalweg.engine.shared.compile.planning import Registered
 from thalweg.engine.shared.frames import FOREVER
-from thalweg.engine.shared.planning import Registered
-from thalweg.engine.shared.round import GROUP
-from thalweg.engine.shared.task import BEGINNING
+from thalweg.engine.shared.groups.regroup_actions import GROUP
+from thalweg.engine.shared.tick.cut import watermark
+from thalweg.engine.shared.tick.task import BEGINNING
 from thalweg.engine.site.book import Parked, kind_of
 from thalweg.engine.site.errors import Unknown
 from thalweg.engine.site.groups import GroupStatus, group_status

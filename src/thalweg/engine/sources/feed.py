@@ -9,7 +9,7 @@ from typing import Protocol
 
 import polars as pl
 
-from thalweg.engine.shared.ingest import Receipt
+from thalweg.engine.shared.ingest.landing import Receipt
 from thalweg.plan.catalog import StreamDef
 
 LARGEST_BACKLOG = 2_000_000  # tuples that may wait for a tick before sources are slowed

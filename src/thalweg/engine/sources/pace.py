@@ -14,8 +14,8 @@ import polars as pl
 
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.frames import FOREVER
-from thalweg.engine.shared.ingest import Receipt
-from thalweg.engine.shared.task import BEGINNING
+from thalweg.engine.shared.ingest.landing import Receipt
+from thalweg.engine.shared.tick.task import BEGINNING
 from thalweg.engine.sources.feed import Feed, Stopped
 from thalweg.plan.catalog import StreamDef
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from thalweg.engine.shared.ingest import Receipt
+from thalweg.engine.shared.ingest.landing import Receipt
 from thalweg.engine.sources.errors import SourceError
 from thalweg.engine.sources.feed import Feed
 from thalweg.engine.sources.rows import Rows, frame_of

@@ -1,7 +1,7 @@
 import pytest
 
 from thalweg.engine.shared.explain.state import Size, State, bytes_text, sizes
-from thalweg.engine.shared.segments import Segment
+from thalweg.engine.shared.state.segments import Segment
 
 
 def segment(table: str, rows: int) -> Segment:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from thalweg.engine.shared.casts import cast
+from thalweg.engine.shared.expressions.casts import cast
 from thalweg.engine.sources.files.text_columns import typed_columns
 from thalweg.plan.types import (
     BIGINT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.compile import physical as ph
 from thalweg.plan.aggregates import AggCall
 from thalweg.plan.catalog import Field, StreamDef
 from thalweg.plan.expr import Col, Expr

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
-from thalweg.engine.shared import physical as ph
-from thalweg.engine.shared.kernels.prefixes import routes
-from thalweg.engine.shared.kernels.probing import probing_order
-from thalweg.engine.shared.task import Flow, Plan
+from thalweg.engine.shared.compile import physical as ph
+from thalweg.engine.shared.kernels.join.prefixes import routes
+from thalweg.engine.shared.kernels.join.probing import probing_order
+from thalweg.engine.shared.tick.task import Flow, Plan
 
 if TYPE_CHECKING:
     from thalweg.engine.shared.engine import SharedEngine

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.explain.tree import Branch
-from thalweg.engine.shared.task import Plan
+from thalweg.engine.shared.tick.task import Plan
 
 _NAMES = {
     ph.Join: "join",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.explain.columns import (
     Streams,
     input_labels,
@@ -15,8 +15,8 @@ from thalweg.engine.shared.explain.columns import (
 from thalweg.engine.shared.explain.state import Size, State
 from thalweg.engine.shared.explain.tree import Branch
 from thalweg.engine.shared.explain.windows import length_words, window_words
-from thalweg.engine.shared.kernels.probing import indexes, probing_order, steps
-from thalweg.engine.shared.task import Flow, Plan, stem_table
+from thalweg.engine.shared.kernels.join.probing import indexes, probing_order, steps
+from thalweg.engine.shared.tick.task import Flow, Plan, stem_table
 from thalweg.plan.expr import TRUE, Expr
 from thalweg.plan.nodes import Schema
 from thalweg.plan.text import aggregate_text, expr_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from thalweg.engine.shared.segments import Segment
+from thalweg.engine.shared.state.segments import Segment
 
 _PARTS = {
     "state": "rows",

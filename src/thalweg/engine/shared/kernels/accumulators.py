@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from thalweg.engine.shared import exact
+from thalweg.engine.shared.expressions import exact
 from thalweg.engine.shared.frames import W, dtype
 from thalweg.plan.types import Kind, SqlType
 

@@ -12,9 +12,8 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from thalweg.engine.shared import physical as ph
-from thalweg.engine.shared import tables
-from thalweg.engine.shared.expressions import to_polars
+from thalweg.engine.shared.compile import physical as ph
+from thalweg.engine.shared.expressions.translate import to_polars
 from thalweg.engine.shared.frames import (
     FOREVER,
     E,
@@ -36,11 +35,12 @@ from thalweg.engine.shared.kernels.accumulators import (
     sum_prefix,
     value_name,
 )
-from thalweg.engine.shared.kernels.endings import events
+from thalweg.engine.shared.kernels.expiry import events
 from thalweg.engine.shared.kernels.extremes import extremes
 from thalweg.engine.shared.kernels.panes import pane_events
 from thalweg.engine.shared.kernels.running import FIRST, along_time, appearances, stored_sums
-from thalweg.engine.shared.task import Flow, Task
+from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.tick.task import Flow, Task
 from thalweg.plan.aggregates import AggCall
 from thalweg.plan.expr import Col, Expr
 from thalweg.plan.types import SqlType

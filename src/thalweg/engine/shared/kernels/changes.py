@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.frames import (
     FOREVER,
     POS,
@@ -22,7 +22,7 @@ from thalweg.engine.shared.frames import (
     names,
 )
 from thalweg.engine.shared.kernels.running import append_sums, stored_sums
-from thalweg.engine.shared.task import Flow, Task
+from thalweg.engine.shared.tick.task import Flow, Task
 
 COUNT = "_count"
 

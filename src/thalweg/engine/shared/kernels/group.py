@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from thalweg.engine.shared import physical as ph
-from thalweg.engine.shared import tables
-from thalweg.engine.shared.expressions import to_polars
-from thalweg.engine.shared.families import Family, Lengths, ends_of, member_events
+from thalweg.engine.shared.compile import physical as ph
+from thalweg.engine.shared.expressions.translate import to_polars
 from thalweg.engine.shared.frames import E, H, T, concat, hash_of, names
-from thalweg.engine.shared.segments import Mapped
-from thalweg.engine.shared.task import Flow, Task
+from thalweg.engine.shared.groups.families import Family, Lengths, ends_of, member_events
+from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.state.segments import Mapped
+from thalweg.engine.shared.tick.task import Flow, Task
 
 
 def group(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from thalweg.engine.shared import physical as ph
-from thalweg.engine.shared.expressions import is_true, to_polars
+from thalweg.engine.shared.compile import physical as ph
+from thalweg.engine.shared.expressions.translate import is_true, to_polars
 from thalweg.engine.shared.frames import E, T, W, concat, dtype, empty_relation, name, names
 from thalweg.engine.shared.kernels import source
-from thalweg.engine.shared.task import Flow, Task
+from thalweg.engine.shared.tick.task import Flow, Task
 from thalweg.plan.expr import TRUE, Expr
 
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import polars as pl
 
-from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.frames import FOREVER, E, T, W, empty_relation, names
-from thalweg.engine.shared.kernels.endings import events
+from thalweg.engine.shared.kernels.expiry import events
 from thalweg.engine.shared.kernels.running import running_sums
-from thalweg.engine.shared.task import Flow, Task
+from thalweg.engine.shared.tick.task import Flow, Task
 from thalweg.plan.nodes import SetKind
 
 LEFT, RIGHT = "_left", "_right"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.frames import OP, TS, T, W, names, net
-from thalweg.engine.shared.kernels.endings import events
+from thalweg.engine.shared.kernels.expiry import events
 from thalweg.engine.shared.kernels.streams import half, snapshots
-from thalweg.engine.shared.task import Flow, Task
+from thalweg.engine.shared.tick.task import Flow, Task
 from thalweg.plan.nodes import StreamKind
 
 

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from thalweg.engine.shared import physical as ph
-from thalweg.engine.shared import tables
-from thalweg.engine.shared.expressions import to_polars
+from thalweg.engine.shared.compile import physical as ph
+from thalweg.engine.shared.expressions.translate import to_polars
 from thalweg.engine.shared.frames import FOREVER, TS, E, H, T, W, dtype, hash_of, names
 from thalweg.engine.shared.kernels import accumulators
 from thalweg.engine.shared.kernels.accumulators import ROWS, extreme_name, value_name
 from thalweg.engine.shared.kernels.source import intervals
-from thalweg.engine.shared.task import BEGINNING, Flow, Plan, Task
+from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.tick.task import BEGINNING, Flow, Plan, Task
 
 SIDES = ("min", "max")
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from thalweg.engine.shared import physical as ph
+from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.kernels.aggregate import aggregate
 from thalweg.engine.shared.kernels.changes import changes
 from thalweg.engine.shared.kernels.exchange import exchange
 from thalweg.engine.shared.kernels.group import matches
-from thalweg.engine.shared.kernels.join import join
+from thalweg.engine.shared.kernels.join.join import join
 from thalweg.engine.shared.kernels.linear import map_, union
 from thalweg.engine.shared.kernels.multiplicity import distinct, set_op
 from thalweg.engine.shared.kernels.rows import rows_of
 from thalweg.engine.shared.kernels.source import base_stream, source
 from thalweg.engine.shared.kernels.streams import stream_of, time_of
-from thalweg.engine.shared.task import Kernels
+from thalweg.engine.shared.tick.task import Kernels
 
 KERNELS: Kernels = {
     ph.BaseStream: base_stream,

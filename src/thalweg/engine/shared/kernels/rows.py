@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from thalweg.engine.shared import physical as ph
-from thalweg.engine.shared import tables
+from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.frames import (
     FOREVER,
     POS,
@@ -24,7 +23,8 @@ from thalweg.engine.shared.frames import (
     name,
     names,
 )
-from thalweg.engine.shared.task import Flow, Task
+from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.tick.task import Flow, Task
 from thalweg.plan.windows import RowsWindow
 
 NUMBER, OLD = "_number", "_old"

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from thalweg.engine.shared import tables
 from thalweg.engine.shared.frames import H, T, W, hash_of
-from thalweg.engine.shared.task import Task
+from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.tick.task import Task
 
 FIRST = -(1 << 63)  # where stored sums stand: before every instant
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from thalweg.engine.shared import physical as ph
-from thalweg.engine.shared.expressions import is_true
+from thalweg.engine.shared.compile import physical as ph
+from thalweg.engine.shared.expressions.translate import is_true
 from thalweg.engine.shared.frames import (
     FOREVER,
     POS,
@@ -23,7 +23,7 @@ from thalweg.engine.shared.frames import (
     name,
     names,
 )
-from thalweg.engine.shared.task import Flow, Task
+from thalweg.engine.shared.tick.task import Flow, Task
 from thalweg.plan.expr import TRUE
 from thalweg.plan.windows import TimeWindow
 

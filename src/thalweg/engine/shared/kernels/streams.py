@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from thalweg.engine.shared import physical as ph
-from thalweg.engine.shared import tables
+from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.frames import (
     FOREVER,
     POS,
@@ -22,10 +21,11 @@ from thalweg.engine.shared.frames import (
     names,
     net,
 )
-from thalweg.engine.shared.kernels.endings import events
+from thalweg.engine.shared.kernels.expiry import events
 from thalweg.engine.shared.kernels.panes import last_turn
 from thalweg.engine.shared.kernels.source import interval, tuples_between, windowed
-from thalweg.engine.shared.task import BEGINNING, Flow, Task
+from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.tick.task import BEGINNING, Flow, Task
 from thalweg.plan.nodes import StreamKind
 
 

@@ -1,0 +1,139 @@
+"""Select-project-join blocks: collected whatever their nesting, closed into one operator.
+
+Predicates go to the leaf that they speak of; equalities between leaves become join keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from thalweg.engine.shared.compile import physical as ph
+from thalweg.plan.expr import TRUE, Call, Col, Expr, columns_of, conjunction, shift, transform
+
+SAME = "<=>"  # equal, or both NULL; for columns that stand for themselves
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A select-project-join block: leaves side by side, conditions and outputs over them."""
+
+    leaves: tuple[ph.Op, ...]
+    conditions: tuple[Expr, ...]
+    exprs: tuple[Expr, ...]
+
+    @property
+    def width(self) -> int:
+        return sum(len(leaf.types) for leaf in self.leaves)
+
+
+def identity(op: ph.AnyOp) -> tuple[Expr, ...]:
+    return tuple(Col(i, t) for i, t in enumerate(op.types))
+
+
+def nameless(expr: Expr) -> Expr:
+    """Column names are for people; equal operators must not differ by them."""
+    return transform(expr, lambda e: Col(e.index, e.type) if isinstance(e, Col) else e)
+
+
+def leaf_block(op: ph.Op) -> Block:
+    return Block((op,), (), identity(op))
+
+
+def closed(block: Block) -> ph.Op:
+    """Push predicates to their leaves, then one Map or one Join."""
+    offsets = [0]
+    for leaf in block.leaves:
+        offsets.append(offsets[-1] + len(leaf.types))
+
+    def owners(e: Expr) -> frozenset[int]:
+        return frozenset(
+            next(i for i in range(len(block.leaves)) if offsets[i] <= c < offsets[i + 1])
+            for c in columns_of(e)
+        )
+
+    local: dict[int, list[Expr]] = {i: [] for i in range(len(block.leaves))}
+    across: list[Expr] = []
+    for condition in dict.fromkeys(block.conditions):
+        of = owners(condition)
+        if len(of) <= 1:
+            # A condition without columns (a constant) may stand at any one input.
+            home = next(iter(of), 0)
+            local[home].append(shift(condition, -offsets[home]))
+        else:
+            across.append(condition)
+    leaves = tuple(_filtered(leaf, local[i]) for i, leaf in enumerate(block.leaves))
+    if len(leaves) == 1:
+        return mapped(leaves[0], block.exprs)
+    leaves = tuple(_stored(leaf) for leaf in leaves)
+    return ph.Join(leaves, _join_keys(across, offsets, owners), tuple(across), block.exprs)
+
+
+def _filtered(leaf: ph.Op, predicates: list[Expr]) -> ph.Op:
+    if not predicates:
+        return leaf
+    if isinstance(leaf, ph.Source):
+        predicate = conjunction([leaf.predicate, *predicates])
+        return replace(leaf, predicate=predicate)
+    return ph.Map(leaf, conjunction(predicates), identity(leaf))
+
+
+def mapped(op: ph.Op, exprs: tuple[Expr, ...]) -> ph.Op:
+    if exprs == identity(op):
+        return op
+    if isinstance(op, ph.Map) and op.exprs == identity(op.input):
+        return ph.Map(op.input, op.predicate, exprs)
+    return ph.Map(op, TRUE, exprs)
+
+
+def _stored(leaf: ph.Op) -> ph.Op:
+    """A join input: a SteM on a base stream, or a derived relation that every task hears of."""
+    return leaf if isinstance(leaf, ph.Source) else ph.Exchange(leaf, None)
+
+
+def _join_keys(
+    conditions: list[Expr], offsets: list[int], owners: Callable[[Expr], frozenset[int]]
+) -> tuple[ph.JoinKey, ...]:
+    """Classes of columns that the equalities make equal, by union-find over (input, column)."""
+    classes: list[set[tuple[int, Expr]]] = []
+    for c in conditions:
+        if not (isinstance(c, Call) and c.function in ("=", SAME)):
+            continue
+        sides = [(owners(a), a) for a in c.args]
+        if any(len(of) != 1 for of, _ in sides) or sides[0][0] == sides[1][0]:
+            continue
+        ends = {(next(iter(of)), shift(a, -offsets[next(iter(of))])) for of, a in sides}
+        touched = [k for k in classes if k & ends]
+        classes = [k for k in classes if not k & ends]
+        classes.append(ends.union(*touched))
+    ordered = (tuple(sorted(k, key=lambda m: (m[0], repr(m[1])))) for k in classes)
+    return tuple(sorted((ph.JoinKey(m) for m in ordered), key=repr))
+
+
+def by_row(op: ph.Op) -> ph.Exchange:
+    """Equal rows meet in one task."""
+    return ph.Exchange(op, identity(op))
+
+
+def distinct(inner: ph.Op) -> ph.Op:
+    return ph.Distinct(by_row(inner))
+
+
+def netted(op: ph.Op) -> ph.Exchange:
+    """Equal rows meet in one task, to be netted: they need not move where a join's key, by which
+    its results are divided already, is among their columns."""
+    column = _dividing_column(op)
+    if column is None:
+        return by_row(op)
+    return ph.Exchange(op, (Col(column, op.types[column]),), stays=True)
+
+
+def _dividing_column(op: ph.Op) -> int | None:
+    """The output column by which a join on one key has divided its results among tasks."""
+    if not isinstance(op, ph.Join) or len(op.keys) != 1:
+        return None
+    (key,) = op.keys
+    if {i for i, _ in key.members} != set(range(len(op.inputs))):
+        return None
+    carriers = {shift(e, op.offsets[i]) for i, e in key.members}
+    return next((k for k, e in enumerate(op.exprs) if e in carriers), None)

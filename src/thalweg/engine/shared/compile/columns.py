@@ -1,0 +1,67 @@
+"""Early projection: of a stream's columns, only those that somebody looks at are kept.
+
+What lands has all columns. SteMs, and all that is computed from them, have those that some query
+needs at the time. A query that wants more sees the stream with all its columns from its next tuple
+on; what was stored before lacks them, and lies behind the query's horizon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from thalweg.engine.shared.compile import physical as ph
+from thalweg.plan.expr import Expr, columns_of
+
+Needed = dict[str, frozenset[int]]
+
+
+def needed_columns(outputs: Iterable[ph.AnyOp]) -> Needed:
+    """By stream, the columns that these operators look at."""
+    look = _Look()
+    for output in outputs:
+        look.at(output, None)
+    return {stream: frozenset(columns) for stream, columns in look.found.items()}
+
+
+class _Look:
+    def __init__(self) -> None:
+        self.found: dict[str, set[int]] = {}
+        self._seen: set[tuple[int, frozenset[int] | None]] = set()  # operators share inputs
+
+    def at(self, op: ph.AnyOp, wanted: frozenset[int] | None) -> None:
+        """`wanted` are the columns that the operator above looks at; None: all of them."""
+        if (id(op), wanted) in self._seen:
+            return
+        self._seen.add((id(op), wanted))
+        match op:
+            case ph.BaseStream():
+                self._needs(op.stream, range(len(op.types)))
+            case ph.Source():
+                own = range(len(op.types) - op.stamped)
+                looked_at = set(own) if wanted is None else {c for c in wanted if c in own}
+                looked_at |= columns_of(op.predicate)
+                # A frame needs a column to have a height.
+                self._needs(op.stream, looked_at or own[:1])
+            case ph.Map():
+                self.at(op.input, _columns((op.predicate, *op.exprs)))
+            case ph.Join():
+                for part, columns in zip(op.inputs, op.wanted, strict=True):
+                    self.at(part, frozenset(columns))
+            case ph.Exchange():
+                keys = _columns(op.keys or ())
+                self.at(op.input, None if wanted is None else wanted | keys)
+            case ph.Partials():
+                self.at(op.input, _columns((*op.keys, *op.args)))
+            case ph.Aggregate():
+                args = (a.arg for a in op.aggregates if a.arg is not None)
+                self.at(op.input, _columns((*op.keys, *args)))
+            case _:
+                for part in ph.inputs_of(op):
+                    self.at(part, None)
+
+    def _needs(self, stream: str, columns: Iterable[int]) -> None:
+        self.found.setdefault(stream, set()).update(columns)
+
+
+def _columns(exprs: Iterable[Expr]) -> frozenset[int]:
+    return frozenset(c for e in exprs for c in columns_of(e))

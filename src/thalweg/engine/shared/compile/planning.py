@@ -1,0 +1,157 @@
+"""All registered queries as one plan: flows, shared operators, and the SteMs that they need."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+from thalweg.engine.shared.compile import physical as ph
+from thalweg.engine.shared.compile.columns import needed_columns
+from thalweg.engine.shared.compile.query import compile_query
+from thalweg.engine.shared.kernels.join.probing import indexes
+from thalweg.engine.shared.tick.task import BEGINNING, Flow, Plan
+from thalweg.plan.catalog import StreamDef
+from thalweg.plan.expr import Expr
+from thalweg.plan.nodes import Node
+from thalweg.sharing.core import NormalQuery
+
+Stems = dict[str, tuple[tuple[Expr, ...], ...]]
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A query as the engine runs it.
+
+    Queries of one epoch began at one tick and saw the same history, so they can share state;
+    `started` is the instant from which the result counts, `horizons` where its inputs begin.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    streams: tuple[str, ...]  # in order of name
+    epoch: int
+    started: int | None
+    horizons: tuple[tuple[str, int], ...]
+    normal: NormalQuery | None = None  # where it can be a member of a group
+    plan: Node | None = None  # None for members, which are not run by themselves
+    made: ph.Ending | None = None  # for a group's own run
+
+    @cached_property
+    def output(self) -> ph.Ending:
+        if self.made is not None:
+            return self.made
+        assert self.plan is not None, f"{self.name} lives in a group"
+        return compile_query(self.plan)
+
+    @property
+    def flow(self) -> str:
+        return _flow(self.epoch, self.streams, self.started, self.horizons)
+
+
+@lru_cache(maxsize=1024)  # there are few, each of very many queries
+def _flow(
+    epoch: int,
+    streams: tuple[str, ...],
+    started: int | None,
+    horizons: tuple[tuple[str, int], ...],
+) -> str:
+    text = repr((epoch, streams, started, horizons))
+    return f"{epoch}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
+
+
+def make_plan(
+    queries: Iterable[Registered], streams: Mapping[str, StreamDef], present: Stems
+) -> Plan:
+    """The plan of a tick; SteMs that exist already keep their place, new ones come behind."""
+    pool: dict[ph.AnyOp, ph.AnyOp] = {}
+    flows: dict[str, list[tuple[Registered, ph.AnyOp]]] = {}
+    for query in queries:
+        flows.setdefault(query.flow, []).append((query, _interned(query.output, pool)))
+    made = tuple(
+        Flow(
+            name,
+            members[0][0].streams,
+            tuple((q.name, output) for q, output in members),  # type: ignore[misc]
+            members[0][0].horizons,
+        )
+        for name, members in flows.items()
+    )
+    used = sorted({s for f in made for s in f.streams})
+    return Plan(
+        made,
+        {s: _stems(s, made, present.get(s, ())) for s in used},
+        {s: tuple(f.type for f in streams[s].fields) for s in used},
+        needed_columns(o for f in made for _, o in f.outputs),
+        frozenset(s for s in used if streams[s].is_relation),
+    )
+
+
+def _interned(op: ph.AnyOp, pool: dict[ph.AnyOp, ph.AnyOp]) -> ph.AnyOp:
+    """The same tree with equal operators being one object."""
+    match op:
+        case ph.BaseStream() | ph.Source():
+            rebuilt: ph.AnyOp = op
+        case ph.Join():
+            rebuilt = replace(op, inputs=tuple(_interned(i, pool) for i in op.inputs))  # type: ignore[misc]
+        case ph.Union():
+            parts = tuple((sign, _interned(i, pool)) for sign, i in op.inputs)
+            rebuilt = replace(op, inputs=parts)  # type: ignore[arg-type]
+        case ph.SetOp():
+            left, right = _interned(op.left, pool), _interned(op.right, pool)
+            rebuilt = replace(op, left=left, right=right)  # type: ignore[arg-type]
+        case ph.StreamOf() | ph.Output():
+            heard = tuple(_interned(r, pool) for r in op.relations)
+            rebuilt = replace(op, input=_interned(op.input, pool), relations=heard)  # type: ignore[arg-type]
+        case _:
+            rebuilt = replace(op, input=_interned(op.input, pool))  # type: ignore[arg-type]
+    return pool.setdefault(rebuilt, rebuilt)
+
+
+def _operators(flows: Iterable[Flow]) -> Iterable[ph.AnyOp]:
+    seen = {id(o): o for f in flows for _, out in f.outputs for o in ph.walk(out)}
+    return seen.values()
+
+
+def _stems(
+    stream: str, flows: tuple[Flow, ...], present: tuple[tuple[Expr, ...], ...]
+) -> tuple[tuple[Expr, ...], ...]:
+    """The keys by which joins probe this stream; the plain log where none does."""
+    wanted: dict[tuple[Expr, ...], None] = {}
+    for op in _operators(flows):
+        if isinstance(op, ph.Join):
+            for position, source in enumerate(op.inputs):
+                if isinstance(source, ph.Source) and source.stream == stream:
+                    wanted.update(dict.fromkeys(k for k in indexes(op, position) if k))
+    keys = tuple(wanted) or ((),)
+    kept = tuple(k for k in present if k in keys)
+    return kept + tuple(k for k in keys if k not in kept)
+
+
+def floor_of(stream: str, flows: Iterable[Flow], reached: Mapping[str, int]) -> int:
+    """The instant below which no flow looks at the stream's tuples again."""
+    floors = [_needed(flow, stream, reached[flow.name]) for flow in flows if stream in flow.streams]
+    return min(floors)
+
+
+def _needed(flow: Flow, stream: str, frontier: int) -> int:
+    """A flow's own answer: how far back its windows and unfinished instants reach."""
+    joined: set[int] = set()
+    for op in _operators((flow,)):
+        if isinstance(op, ph.Join):
+            joined |= {id(i) for i in op.inputs}
+    needed = frontier
+    for op in _operators((flow,)):
+        if not isinstance(op, ph.Source) or op.stream != stream:
+            continue
+        window = op.window
+        if window.length is None:
+            # Without a join above, what an unbounded window let in once is never looked at again.
+            reach = None if id(op) in joined else window.slide
+        else:
+            reach = window.length + window.slide
+        needed = BEGINNING if reach is None else min(needed, frontier - reach)
+        if needed == BEGINNING:
+            break
+    return max(needed, BEGINNING)

@@ -1,0 +1,174 @@
+"""From a logical plan to physical operators."""
+
+from __future__ import annotations
+
+from thalweg.engine.shared.compile import physical as ph
+from thalweg.engine.shared.compile.blocks import (
+    Block,
+    by_row,
+    closed,
+    distinct,
+    identity,
+    leaf_block,
+    nameless,
+    netted,
+)
+from thalweg.engine.shared.compile.panes import paned
+from thalweg.engine.shared.compile.semijoins import left_join, marked, minus, possible, semi, sure
+from thalweg.engine.shared.frames import Types
+from thalweg.plan import nodes
+from thalweg.plan.aggregates import AggCall
+from thalweg.plan.expr import (
+    FALSE,
+    TRUE,
+    Call,
+    Col,
+    Expr,
+    columns_of,
+    conjunction,
+    conjuncts,
+    shift,
+    substitute,
+)
+from thalweg.plan.nodes import SetKind
+from thalweg.plan.types import BOOLEAN
+from thalweg.plan.windows import UNBOUNDED, RowsWindow, TimeWindow
+
+
+def compile_query(plan: nodes.Node) -> ph.Output:
+    """What a query emits: its relation's changelog, or the stream that it is."""
+    if isinstance(plan, nodes.ToStream):
+        inner = _to_stream(plan)
+        return ph.Output(inner, plan.kind, _heard(inner, plan.kind))
+    if plan.is_stream:
+        everything = nodes.Window(plan, UNBOUNDED)
+        return ph.Output(netted(_relation(everything)), nodes.StreamKind.ISTREAM)
+    return ph.Output(netted(_relation(plan)), None)
+
+
+def _to_stream(node: nodes.ToStream) -> ph.Exchange:
+    """RSTREAM keeps whole rows by their hash; the others only net them."""
+    inner = _relation(node.input)
+    return by_row(inner) if node.kind is nodes.StreamKind.RSTREAM else netted(inner)
+
+
+def _relation(node: nodes.Node) -> ph.Op:
+    return closed(_block(node))
+
+
+def _block(node: nodes.Node) -> Block:
+    match node:
+        case nodes.Filter(nodes.Mark() as mark, predicate):
+            return _filtered_mark(mark, predicate)
+        case nodes.Filter(source, predicate):
+            inner = _block(source)
+            added = tuple(nameless(substitute(c, inner.exprs)) for c in conjuncts(predicate))
+            return Block(inner.leaves, inner.conditions + added, inner.exprs)
+        case nodes.Project(source, exprs, _):
+            inner = _block(source)
+            outputs = tuple(nameless(substitute(e, inner.exprs)) for e in exprs)
+            return Block(inner.leaves, inner.conditions, outputs)
+        case nodes.Join(inputs, condition):
+            joined = Block((), (), ())
+            for part in map(_block, inputs):
+                by = joined.width
+                joined = Block(
+                    joined.leaves + part.leaves,
+                    joined.conditions + tuple(shift(c, by) for c in part.conditions),
+                    joined.exprs + tuple(shift(e, by) for e in part.exprs),
+                )
+            added = tuple(nameless(substitute(c, joined.exprs)) for c in conjuncts(condition))
+            return Block(joined.leaves, joined.conditions + added, joined.exprs)
+        case nodes.Window(nodes.Scan(stream), TimeWindow() as spec):
+            return leaf_block(ph.Source(stream.name, _types(node), spec))
+        case nodes.Window(source, spec):
+            return leaf_block(_window(source, spec))
+        case nodes.Scan(stream):
+            changes = ph.BaseStream(stream.name, _types(node), signed=True)
+            return leaf_block(ph.Changes(ph.Exchange(changes, identity(changes))))
+        case nodes.Aggregate(source, keys, aggregates, _):
+            inner = _relation(source)
+            return leaf_block(_aggregate(inner, keys, aggregates, nodes.resolution_us(source)))
+        case nodes.Distinct(source):
+            return leaf_block(distinct(_relation(source)))
+        case nodes.SetOp():
+            return leaf_block(_set_op(node))
+        case nodes.LeftJoin(left, right, condition):
+            return leaf_block(left_join(_relation(left), _relation(right), nameless(condition)))
+        case nodes.Mark():
+            correlation, match = _conditions(node)
+            left, right = _relation(node.input), _relation(node.subquery)
+            return leaf_block(marked(left, right, correlation, match))
+        case nodes.ToStream():
+            raise AssertionError("a stream under a relation has a window above it")
+
+
+def _types(node: nodes.Node) -> Types:
+    return tuple(f.type for f in node.schema)
+
+
+def _window(source: nodes.Node, spec: RowsWindow | TimeWindow) -> ph.Op:
+    if isinstance(source, nodes.Scan):
+        assert isinstance(spec, RowsWindow)
+        return _rows(ph.BaseStream(source.stream.name, _types(source)), spec)
+    assert isinstance(source, nodes.ToStream)
+    inner = _to_stream(source)
+    derived = ph.StreamOf(source.kind, inner, _heard(inner, source.kind))
+    return _rows(derived, spec) if isinstance(spec, RowsWindow) else ph.TimeOf(derived, spec)
+
+
+def _heard(inner: ph.Op, kind: nodes.StreamKind) -> tuple[ph.Exchange, ...]:
+    """The base relations whose accepted changes are RSTREAM's instants."""
+    if kind is not nodes.StreamKind.RSTREAM:
+        return ()
+    found = dict.fromkeys(op for op in ph.walk(inner) if isinstance(op, ph.Changes))
+    return tuple(ph.Exchange(op, None) for op in found)
+
+
+def _rows(stream: ph.StreamOp, spec: RowsWindow) -> ph.Op:
+    keys = tuple(Col(k, stream.types[k]) for k in spec.partition_by)
+    return ph.RowsOf(ph.Exchange(stream, keys), spec)
+
+
+def _aggregate(
+    inner: ph.Op, keys: tuple[Expr, ...], aggregates: tuple[AggCall, ...], resolution_us: int
+) -> ph.Op:
+    keys = tuple(nameless(k) for k in keys)
+    calls = tuple(
+        AggCall(a.function, None if a.arg is None else nameless(a.arg), a.distinct)
+        for a in aggregates
+    )
+    over_panes = paned(inner, keys, calls, resolution_us)
+    return over_panes or ph.Aggregate(ph.Exchange(inner, keys), keys, calls)
+
+
+def _set_op(node: nodes.SetOp) -> ph.Op:
+    left, right = _relation(node.left), _relation(node.right)
+    if node.kind is SetKind.UNION:
+        union = ph.Union(((1, left), (1, right)))
+        return union if node.all else distinct(union)
+    return ph.SetOp(node.kind, node.all, by_row(left), by_row(right))
+
+
+def _filtered_mark(mark: nodes.Mark, predicate: Expr) -> Block:
+    """WHERE over a sub-query predicate: a semi- or anti-join where the mark stands by itself."""
+    column = len(mark.input.schema)
+    here = Col(column, BOOLEAN)
+    direct = [p for p in conjuncts(predicate) if column in columns_of(p)]
+    below = [p for p in conjuncts(predicate) if column not in columns_of(p)]
+    source = nodes.Filter(mark.input, conjunction(below)) if below else mark.input
+    left, right = _relation(source), _relation(mark.subquery)
+    correlation, match = _conditions(mark)
+    if direct == [here]:
+        kept = semi(left, right, sure(correlation, match))
+        return Block((kept,), (), (*identity(kept), TRUE))
+    if direct == [Call("not", (here,), BOOLEAN)]:
+        kept = minus(left, semi(left, right, possible(correlation, match)))
+        return Block((kept,), (), (*identity(kept), FALSE))
+    whole = leaf_block(marked(left, right, correlation, match))
+    return Block(whole.leaves, tuple(nameless(p) for p in direct), whole.exprs)
+
+
+def _conditions(mark: nodes.Mark) -> tuple[Expr, Expr | None]:
+    match = None if mark.match is None else nameless(mark.match)
+    return nameless(mark.correlation), match

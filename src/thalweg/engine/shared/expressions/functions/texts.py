@@ -1,0 +1,50 @@
+"""Text, in code points."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from thalweg.engine.shared.expressions import rowwise
+from thalweg.engine.shared.expressions.functions.forms import Table, plain, typed
+from thalweg.engine.shared.expressions.rowwise import by_row
+from thalweg.plan.expr import Call, Lit
+from thalweg.plan.types import SqlType
+
+
+def _like(expr: Call, args: list[pl.Expr], _: list[SqlType]) -> pl.Expr:
+    pattern = expr.args[1]
+    if isinstance(pattern, Lit) and isinstance(pattern.value, str):
+        return args[0].str.contains(rowwise.like_regex(pattern.value))
+    return by_row(rowwise.like, pl.Boolean(), *args)
+
+
+def _substring(*args: pl.Expr) -> pl.Expr:
+    """Characters from `start` (counted from 1) on; a start before the text shortens the length."""
+    text, start = args[0], args[1].cast(pl.Int64)
+    first = pl.max_horizontal(start, pl.lit(1, dtype=pl.Int64))
+    if len(args) == 2:
+        sliced = text.str.slice(first - 1)
+        return pl.when(start.is_not_null()).then(sliced)
+    length = args[2].cast(pl.Int64)
+    end = pl.max_horizontal(start + length, first)
+    return pl.when(start.is_not_null() & (length >= 0)).then(text.str.slice(first - 1, end - first))
+
+
+def _replace(text: str, old: str, new: str) -> str:
+    return text.replace(old, new) if old else text
+
+
+TEXTS: Table = {
+    "like": typed(_like),
+    "upper": plain(lambda a: by_row(str.upper, pl.String(), a)),
+    "lower": plain(lambda a: by_row(str.lower, pl.String(), a)),
+    "length": plain(lambda a: a.str.len_chars().cast(pl.Int64)),
+    "trim": plain(lambda a: a.str.strip_chars(" ")),
+    "ltrim": plain(lambda a: a.str.strip_chars_start(" ")),
+    "rtrim": plain(lambda a: a.str.strip_chars_end(" ")),
+    "||": plain(lambda a, b: pl.concat_str([a, b])),
+    "starts_with": plain(lambda a, b: a.str.starts_with(b)),
+    "substring": plain(_substring),
+    "replace": plain(lambda *a: by_row(_replace, pl.String(), *a)),
+    "position": plain(lambda *a: by_row(lambda p, t: t.find(p) + 1, pl.Int64(), *a)),
+}

@@ -1,0 +1,1 @@
+"""Which queries are answered together, by whom, and when members move."""

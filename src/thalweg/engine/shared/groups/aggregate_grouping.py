@@ -1,0 +1,180 @@
+"""Which queries with aggregates run as one, and when they move.
+
+The members of a lifted generation are fixed when it begins, because its state is theirs. What comes
+later is brought together in steps, as in a log-structured store:
+
+1. Queries that have not run yet, alike and with one beginning, begin as one.
+2. When parts (generations, and queries that run alone) are together as many as the next larger one,
+   a new generation of all of them is started. It runs from the SteMs' contents up to the present
+   and answers nobody; a query moves so only a logarithmic number of times.
+3. When it has come to the same instant as all its members, they move there.
+4. When half of a generation's members, or more, have gone, or half of what it computes is for
+   these, the rest begins anew in the same way.
+
+What an aggregate says follows from what is in its windows. So nothing changes by a move, once the
+windows have outlived everything that the old run has seen and the new one has not. What the new one
+has seen and the old one has not does not count there: every member has its own horizons. Without
+GROUP BY there is also a row that outlives its tuples, which is carried along (`births`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from thalweg.engine.shared.compile.planning import Registered
+from thalweg.engine.shared.groups import lasting_rows as births
+from thalweg.engine.shared.groups.cost_model import Part
+from thalweg.engine.shared.groups.member_aggregates import paned_window
+from thalweg.engine.shared.groups.members import lifted_key, window_classes
+from thalweg.engine.shared.groups.regroup_actions import MOST_WINDOWS, Round
+from thalweg.engine.shared.groups.running_group import Generation, core_of, is_finite
+from thalweg.engine.shared.tick.task import BEGINNING
+from thalweg.plan.windows import TimeWindow
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Queries that are answered by one run: one alone, or those of a generation."""
+
+    run: Registered
+    members: list[Registered]
+    generation: Generation | None = None
+
+    @property
+    def as_measured(self) -> Part:
+        if self.generation is None:
+            return Part(core_of(self.run), self.run.name)
+        return Part(self.generation.representative.to_core(), self.generation.name)
+
+
+def lift(round_: Round, alone: Iterable[Registered]) -> None:
+    """All rules; `alone` are the queries with aggregates that live in no generation."""
+    new, running = [], []
+    for query in alone:
+        (running if round_.has_run(query) else new).append(query)
+    _begin_together(round_, new)
+    for home in [g for g in round_.engine.generations.values() if g.is_lifted]:
+        if not round_.engine.members_of(home.name):
+            _move_in(round_, home)
+    _start_larger_ones(round_, [q for q in running if q.name not in round_.engine.homes])
+
+
+def _begin_together(round_: Round, new: list[Registered]) -> None:
+    by_kind: dict[tuple[object, ...], list[Registered]] = {}
+    for query in new:
+        by_kind.setdefault((query.flow, *lifted_key(query)), []).append(query)
+    for members in by_kind.values():
+        if len(members) < 2 or _have_panes_in_common(members):
+            continue
+        if len(window_classes(members)) <= MOST_WINDOWS:
+            round_.move(members, round_.generation(members, members[0], is_lifted=True))
+
+
+def _move_in(round_: Round, home: Generation) -> None:
+    """A generation that answers nobody yet gets its members, or is not needed any more."""
+    engine = round_.engine
+    assert home.family is not None
+    # A query that was dropped and came again under its name is not the one that was meant.
+    standing = [engine.queries[m] for m in home.family.members if m in engine.queries]
+    members = [m for m in standing if m.epoch < home.run.epoch]
+    if not any(m.name in engine.homes for m in members) and len(members) < 2:
+        round_.end(home)
+        return
+    runs = [run for m in members if (run := engine.run_of(m.name)) is not None]
+    now, horizons = round_.reached(home.run), dict(home.run.horizons)
+    if any(round_.reached(run) != now for run in runs) or not all(
+        is_outlived(horizons, m, now) for m in members
+    ):
+        round_.settled = False
+        return
+    left = {engine.homes[m.name] for m in members if m.name in engine.homes}
+    births.carry(engine, members, home)
+    round_.move(members, home)
+    for name in left:
+        if not engine.members_of(name):
+            round_.end(engine.generations[name])
+
+
+def _start_larger_ones(round_: Round, running: list[Registered]) -> None:
+    engine = round_.engine
+    by_kind: dict[tuple[object, ...], list[_Part]] = {}
+    coming: set[str] = set()
+    for query in running:
+        by_kind.setdefault(lifted_key(query), []).append(_Part(query, [query]))
+    for generation in [g for g in engine.generations.values() if g.is_lifted]:
+        members = engine.members_of(generation.name)
+        if members and round_.has_run(generation.run):
+            part = _Part(generation.run, members, generation)
+            by_kind.setdefault(lifted_key(members[0]), []).append(part)
+        elif not members and generation.family is not None:
+            coming.update(generation.family.members)
+    for parts in by_kind.values():
+        is_one_query = len(parts) == 1 and parts[0].generation is None
+        if not is_one_query and not any(m.name in coming for p in parts for m in p.members):
+            _start_larger(round_, parts)
+
+
+def _start_larger(round_: Round, parts: list[_Part]) -> None:
+    now = max(round_.reached(p.run) for p in parts)
+    ready = [p for p in parts if round_.reached(p.run) == now]
+    chosen = as_many_as_the_next(sorted(ready, key=lambda p: len(p.members)))
+    if len(ready) < len(parts):
+        round_.settled = False  # somebody is still on the way to the present
+    if len(chosen) < 2:
+        chosen = [p for p in ready if p.generation and round_.is_too_loose(p.generation, p.members)]
+        del chosen[1:]
+    if not chosen:
+        return
+    members = [m for p in chosen for m in p.members]
+    assert members[0].normal is not None
+    if _have_panes_in_common(members) or not births.can_be_carried(members[0].normal.above):
+        return
+    horizons = round_.complete(members)
+    # Of partial aggregates none are made of what is past: a new home waits until it is gone.
+    paned = paned_window(core_of(members[0]), members[0].normal.above)
+    waits_there = paned is not None and paned.window.length is not None
+    if not waits_there and not all(is_outlived(horizons, m, now) for m in members):
+        if all(map(is_finite, members)):
+            round_.settled = False  # what only some have seen will leave their windows
+        return
+    names = frozenset(m.name for m in members)
+    if len(window_classes(members)) > MOST_WINDOWS or names in round_.engine.tried:
+        return
+    if len(chosen) == 1 or round_.pays([p.as_measured for p in chosen]):
+        round_.engine.tried.add(names)
+        round_.settled = False
+        round_.generation(members, None, is_lifted=True)
+
+
+def _have_panes_in_common(members: Sequence[Registered]) -> bool:
+    """Sliding windows over the same tuples: partial aggregates serve them better (`panes`)."""
+    cores = [core_of(m) for m in members]
+    return len({(c.ranges, c.residuals) for c in cores}) == 1 and any(
+        w.slide > 1 for w in cores[0].windows
+    )
+
+
+def as_many_as_the_next(parts: Sequence[_Part]) -> list[_Part]:
+    """From the smallest on, as long as what there is so far is as large as what comes."""
+    chosen: list[_Part] = []
+    count = 0
+    for part in parts:
+        if chosen and len(part.members) > count:
+            break
+        chosen.append(part)
+        count += len(part.members)
+    return chosen
+
+
+def is_outlived(horizons: Mapping[str, int], member: Registered, frontier: int) -> bool:
+    """Whether a run from these horizons has all the member's tuples in its windows from the instant
+    before `frontier` on: what is said at `frontier` is what changes there."""
+    core, own = core_of(member), dict(member.horizons)
+
+    def same(stream: str, window: TimeWindow) -> bool:
+        here, there = horizons.get(stream, BEGINNING), own.get(stream, BEGINNING)
+        # The last tuple that was not seen must be gone.
+        return here <= there or window.interval(here - 1)[1] < frontier
+
+    return all(same(s.name, w) for s, w in zip(core.streams, core.windows, strict=True))

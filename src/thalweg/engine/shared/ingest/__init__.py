@@ -1,0 +1,1 @@
+"""Into the engine: batches are typed, judged, made durable and listed."""

@@ -1,0 +1,1 @@
+"""MJoin over SteMs: probing orders, and what joins have in common."""

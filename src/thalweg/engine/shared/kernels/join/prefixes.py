@@ -1,0 +1,120 @@
+"""Joins that begin alike: what one of them has bound on its way, the others need not probe again.
+
+A query whose join contains another's uses the other's stream (SQPR II-B, equivalent streams). An
+MJoin keeps no intermediate results, but it makes them: new tuples of S probe R on the way to S ⋈ R
+and on the way to S ⋈ R ⋈ T alike. Where the sources, the keys and the conditions up to there are
+the same, so are the rows; they are made once in a tick, with all columns that some join wants.
+
+Joins over other streams are of other flows, which have to have come to the same instants for that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+
+from thalweg.engine.shared.compile import physical as ph
+from thalweg.engine.shared.kernels.join.join_signature import Beginning
+from thalweg.engine.shared.kernels.join.probing import Step, steps
+from thalweg.engine.shared.kernels.join.shared_probe import Guest, Meeting, Venue
+from thalweg.engine.shared.tick.task import Flow, Plan, Task
+
+Columns = tuple[tuple[int, ...], ...]  # of each input in the order of binding
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """The first steps of a probing plan that several joins have in common."""
+
+    key: Hashable
+    length: int  # in steps
+    columns: Columns  # that some join wants
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How one input's delta goes through the others, and what it has in common, longest last."""
+
+    steps: tuple[Step, ...]
+    prefixes: tuple[Prefix, ...]
+    meeting: Meeting | None = None  # where other joins begin, too, but not quite alike
+    guest: int = 0  # which of the meeting's guests this join is
+
+
+Place = tuple[str, str, int]  # flow, join, input
+Routes = Mapping[Place, Route]
+Classes = Mapping[str, int]  # of flows: those for which the same instants become final
+OrderOf = Callable[[ph.Join, int], list[int]]
+
+
+def routes_in(task: Task) -> Routes:
+    """Those of this tick; mostly they are the last one's."""
+    memo, ranges = task.plan.memo, task.spec.ranges
+    numbers = {instants: number for number, instants in enumerate(dict.fromkeys(ranges.values()))}
+    classes = {flow: numbers[instants] for flow, instants in ranges.items()}
+    made_for = (classes, task.spec.orders)
+    if memo.get("routes", (None,))[0] != made_for:
+        memo["routes"] = made_for, routes(task.plan, classes, task.order)
+    found: Routes = memo["routes"][1]
+    return found
+
+
+def routes(plan: Plan, classes: Classes, order_of: OrderOf) -> Routes:
+    """Of all joins."""
+    ways = {
+        (flow.name, plan.name_of(op), start): Beginning(
+            plan, flow, classes[flow.name], op, start, steps(op, start, order_of(op, start))
+        )
+        for flow in plan.flows
+        for op in _joins(flow)
+        for start in range(len(op.inputs))
+    }
+    prefixes, meetings = _prefixes(ways.values()), _meetings(ways.values())
+    found = {}
+    for place, way in ways.items():
+        in_common = tuple(prefixes[k] for k in way.keys if k in prefixes)
+        meeting = meetings.get(way.venue) if way.venue is not None else None
+        guest = 0 if meeting is None else meeting.guests.index(way.guest)
+        found[place] = Route(way.steps, in_common, meeting, guest)
+    return found
+
+
+def _prefixes(ways: Iterable[Beginning]) -> dict[Hashable, Prefix]:
+    """What several joins do alike in their first steps."""
+    wanted: dict[Hashable, list[set[int]]] = {}
+    users: Counter[Hashable] = Counter()
+    for way in ways:
+        for length, key in enumerate(way.keys, 1):
+            users[key] += 1
+            known = wanted.setdefault(key, [set() for _ in range(length + 1)])
+            for have, more in zip(known, way.columns, strict=False):
+                have.update(more)
+    return {
+        key: Prefix(key, len(columns) - 1, tuple(tuple(sorted(c)) for c in columns))
+        for key, columns in wanted.items()
+        if users[key] > 1
+    }
+
+
+def _meetings(ways: Iterable[Beginning]) -> dict[Venue, Meeting]:
+    """Where several joins begin with the same probe, but ask for different pairs."""
+    guests: dict[Venue, dict[Guest, None]] = {}
+    columns: dict[Venue, tuple[set[int], set[int]]] = {}
+    for way in ways:
+        if way.venue is None:
+            continue
+        guests.setdefault(way.venue, {})[way.guest] = None
+        known = columns.setdefault(way.venue, (set(), set()))
+        for have, more in zip(known, way.looked_at, strict=True):
+            have.update(more)
+    return {
+        venue: Meeting(venue, tuple(tuple(sorted(c)) for c in columns[venue]), tuple(of))
+        for venue, of in guests.items()
+        if len(of) > 1
+    }
+
+
+def _joins(flow: Flow) -> list[ph.Join]:
+    ops = {id(o): o for _, output in flow.outputs for o in ph.walk(output)}
+    return [op for op in ops.values() if isinstance(op, ph.Join)]

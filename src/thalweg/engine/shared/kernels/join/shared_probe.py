@@ -1,0 +1,223 @@
+"""Joins that begin with the same probe: who meets whom is found once, for all of them.
+
+New tuples of S that look for partners in R by some key meet the same tuples of R in every join,
+whatever else it asks for. Where joins differ in windows, filters and conditions only, the SteM is
+probed once in a tick for all of them, by the loosest windows and unfiltered, and each join keeps
+the pairs that it wants. This is how CACQ's queries share SteMs and predicates; here all joins'
+conditions are computed over all pairs in one go, since with many joins it is the number of calls
+that costs, not that of pairs.
+
+Unless there are too many: one join with a long window, or joins that want little of what meets.
+What all would find together is therefore weighed against what each finds (`_most_pairs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+import polars as pl
+
+from thalweg.engine.shared.expressions.translate import is_true, to_polars
+from thalweg.engine.shared.frames import FOREVER, TS, hash_of, name
+from thalweg.engine.shared.kernels.source import tuples_between
+from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.state.stems import stem_segments
+from thalweg.engine.shared.tick.task import BEGINNING, Flow, Task
+from thalweg.plan.expr import Expr
+
+FAR = 1 << 20  # more columns than an input has: where the columns of the second begin
+PROBE = 10.0  # what it costs to let a tuple probe, in conditions that are checked of a pair
+CALLS = 1_500_000.0  # and what a join costs that probes by itself, however few its tuples
+CHECKED_AT_ONCE = 1 << 25  # conditions of pairs, to bound memory
+
+Length = int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """What a join asks of the pairs."""
+
+    lengths: tuple[Length, Length]  # of both windows; they do not slide
+    filter: Expr  # over the first tuple
+    condition: Expr  # over both tuples, the filter included
+
+
+@dataclass(frozen=True, slots=True)
+class Venue:
+    """Whose new tuples meet whose tuples, by what key: joins of one venue have the same pairs."""
+
+    instants: int  # the class of flows for which the same ones become final
+    first: str
+    first_horizon: int
+    second: str
+    second_horizon: int
+    probe: tuple[Expr, ...]  # over the first
+    index: tuple[Expr, ...]  # over the second
+    sees_new: bool  # whether the second's new tuples are met, too
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """A venue at which several joins begin."""
+
+    venue: Venue
+    columns: tuple[tuple[int, ...], tuple[int, ...]]  # that some guest looks at
+    guests: tuple[Guest, ...]
+
+    @property
+    def key(self) -> Hashable:
+        return "meeting", self.venue
+
+    def longest(self, side: int) -> int:
+        lengths = [g.lengths[side] for g in self.guests]
+        return FOREVER if None in lengths else max(n for n in lengths if n is not None)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Of one guest: rows of `data`, the first's columns named `c0`, …, the second's far behind."""
+
+    data: pl.DataFrame
+    rows: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    probed: int  # how many of the first's new tuples pass the guest's filter
+
+
+class Met:
+    """All pairs of a tick, and which of them each guest wants."""
+
+    def __init__(self, meeting: Meeting, probed: Sequence[int], pairs: _Found) -> None:
+        self._meeting, self._probed, self._pairs = meeting, probed, pairs
+        self._held: dict[int, np.ndarray] = {}
+        self._timed: dict[tuple[Length, Length], tuple[np.ndarray, ...]] = {}
+
+    def of(self, guest: int) -> Pairs:
+        lasts, start, end = self._times(self._meeting.guests[guest].lengths)
+        rows = np.flatnonzero(lasts & self._holds(guest)) if len(lasts) else np.empty(0, np.int64)
+        return Pairs(self._pairs.data, rows, start[rows], end[rows], self._probed[guest])
+
+    def _times(self, lengths: tuple[Length, Length]) -> tuple[np.ndarray, ...]:
+        """Which pairs are there at all under these windows, from when, and until when."""
+        if lengths not in self._timed:
+            stamps = (self._pairs.first, self._pairs.second)
+            start = np.maximum(*stamps)
+            end = np.full(len(start), FOREVER)
+            for stamp, length in zip(stamps, lengths, strict=True):
+                if length is not None:
+                    end = np.minimum(end, stamp + (length + 1))
+            self._timed[lengths] = start < end, start, end
+        return self._timed[lengths]
+
+    def _holds(self, guest: int) -> np.ndarray:
+        if guest not in self._held:
+            data = self._pairs.data
+            portion = max(1, CHECKED_AT_ONCE // max(1, data.height))
+            guests = range(guest, min(guest + portion, len(self._meeting.guests)))
+            # Beside the data, conditions that are constants get their height.
+            checked = data.with_columns(
+                is_true(self._meeting.guests[g].condition).fill_null(False).alias(f"_{g}")
+                for g in guests
+            )
+            self._held = {g: checked[f"_{g}"].to_numpy() for g in guests}
+        return self._held[guest]
+
+
+def meet(task: Task, flow: Flow, meeting: Meeting) -> Met | None:
+    """The pairs of this tick; None where joins had better probe each for itself."""
+    found: Met | None = task.once(meeting.key, lambda: _meet(task, flow, meeting))
+    return found
+
+
+def _meet(task: Task, flow: Flow, meeting: Meeting) -> Met | None:
+    venue, guests = meeting.venue, meeting.guests
+    low, high = task.range_of(flow)
+    new = tuples_between(task, venue.first, max(low, venue.first_horizon), high)
+    keys = [to_polars(e) for e in venue.probe]
+    new = task.owned(new, keys or [pl.col(TS)])
+    passing = new.select(
+        pl.col(TS).filter(is_true(g.filter)).len().alias(f"_{i}") for i, g in enumerate(guests)
+    ).row(0)
+    most = _most_pairs(new.height, passing)
+    if most < 0:  # to let all tuples probe already costs more
+        return None
+    found = _find(task, meeting, new, keys, high if venue.sees_new else low, most)
+    return None if found is None else Met(meeting, passing, found)
+
+
+def _most_pairs(new: int, passing: Sequence[int]) -> float:
+    """So many pairs cost together what they would cost if each guest found its own.
+
+    With p pairs of n tuples, all of them are found once and checked for every guest; else a guest
+    calls for itself, and of its m tuples finds m p / n pairs.
+    """
+    guests, wanted = len(passing), sum(passing)
+    spared = CALLS * guests + PROBE * (wanted - new)
+    a_pair_more = PROBE + guests - PROBE * (wanted / new if new else 0.0)
+    return spared / a_pair_more if a_pair_more > 0 else inf
+
+
+@dataclass(frozen=True)
+class _Found:
+    data: pl.DataFrame
+    first: np.ndarray  # timestamps
+    second: np.ndarray
+
+
+def _find(
+    task: Task, meeting: Meeting, new: pl.DataFrame, keys: list[pl.Expr], before: int, most: float
+) -> _Found | None:
+    """Who meets whom by the loosest windows of all guests, among tuples older than `before`; None
+    where that would be more than `most` pairs."""
+    venue = meeting.venue
+    stamps = new[TS].to_numpy()
+    hashes = np.zeros(new.height, dtype=np.uint64)  # without a key everything meets everything
+    if keys:
+        hashes = new.select(hash_of(keys)).to_series().to_numpy()
+    order = np.argsort(hashes)
+    hashes, reach = hashes[order], meeting.longest(1)
+    since = int(stamps.min(initial=before)) - reach if reach < FOREVER else BEGINNING
+    mine, theirs = ([_stored_name(task, s, c) for c in of] for s, of in _columns(meeting))
+    lefts, firsts, seconds, rights = [], [], [], []
+    seen = 0
+    stored_tuples = stem_segments(task, venue.second, venue.index, since, before, own=True)
+    for mapped in stored_tuples if new.height else ():
+        of = mapped.array(TS)
+        for probing, stored in tables.matches(mapped.hashes, hashes):
+            seen += len(stored)
+            if seen > most:
+                return None
+            left = order[probing]
+            first, second = stamps[left], of[stored]
+            kept = (second < before) & (second >= venue.second_horizon)
+            kept &= (first - second <= reach) & (second - first <= meeting.longest(0))
+            left, stored = left[kept], stored[kept]
+            if len(left):
+                lefts.append(left)
+                firsts.append(first[kept])
+                seconds.append(second[kept])
+                rights.append(mapped.frame[theirs][stored])
+    left = np.concatenate([*lefts, np.empty(0, dtype=np.int64)])
+    data = new[mine][left]
+    data.columns = [name(c) for c in meeting.columns[0]]
+    if rights:
+        right = pl.concat(rights)
+        right.columns = [name(FAR + c) for c in meeting.columns[1]]
+        data = data.hstack(right)
+    nothing = np.empty(0, dtype=np.int64)
+    return _Found(data, np.concatenate([*firsts, nothing]), np.concatenate([*seconds, nothing]))
+
+
+def _columns(meeting: Meeting) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    return (
+        (meeting.venue.first, meeting.columns[0]),
+        (meeting.venue.second, meeting.columns[1]),
+    )
+
+
+def _stored_name(task: Task, stream: str, column: int) -> str:
+    """The column behind a stream's own is its stamp."""
+    return TS if column == len(task.plan.types[stream]) else name(column)

@@ -1,0 +1,1 @@
+"""What queries have said: emissions, and the archive of retained ticks."""

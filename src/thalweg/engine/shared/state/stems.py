@@ -1,0 +1,106 @@
+"""SteMs of base streams: window contents, indexed by a key, shared by every query that joins on it.
+
+At each tick the new tuples of a stream are hashed and sorted once per key, and appended to that
+key's SteM as a segment; each task writes the rows whose hash it owns. Probes see the segments of
+earlier ticks and the new tuples alike.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from thalweg.engine.shared.expressions.translate import to_polars
+from thalweg.engine.shared.frames import POS, TS, H, aligned, hash_of
+from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.state.segments import Mapped
+from thalweg.engine.shared.tick.task import BEGINNING, Task, stem_table
+from thalweg.plan.expr import Expr
+
+
+def new_tuples(task: Task, stream: str, keys: tuple[Expr, ...]) -> Mapped:
+    """The stream's landed tuples, all of them, sorted by the hash of the keys."""
+    hashed = _new_hashed(task, stream, keys)
+    return task.once(("new", stream, keys), lambda: Mapped(hashed.sort(H)))
+
+
+def own_new_tuples(task: Task, stream: str, keys: tuple[Expr, ...]) -> Mapped:
+    """Those of them that this task stores, and that alone can meet rows of its own hashes."""
+    if task.is_alone:
+        return new_tuples(task, stream, keys)
+    hashed = _new_hashed(task, stream, keys)
+    return task.once(("own", stream, keys), lambda: Mapped(hashed.filter(task.owns_hash()).sort(H)))
+
+
+def _new_hashed(task: Task, stream: str, keys: tuple[Expr, ...]) -> pl.DataFrame:
+    return task.once(("hashed", stream, keys), lambda: _hashed(task.landed(stream), keys))
+
+
+def _hashed(frame: pl.DataFrame, keys: tuple[Expr, ...]) -> pl.DataFrame:
+    by = [to_polars(k) for k in keys] or [pl.col(POS)]  # the plain log spreads evenly over tasks
+    return frame.with_columns(hash_of(by).alias(H))
+
+
+def stem_segments(
+    task: Task, stream: str, keys: tuple[Expr, ...], since: int, before: int, *, own: bool
+) -> list[Mapped]:
+    """Segments with tuples of [since, before), and the new tuples; `own`: only hashes that this
+    task owns are looked for."""
+    if not keys:
+        # A join without a key: everything meets everything, under one hash.
+        return _everything(task, stream, since, before)
+    table = stem_table(stream, keys)
+    if table in task.spec.backfill.get(stream, ("", []))[1]:
+        found = reindexed(task, stream, keys)
+    else:
+        found = task.stored_between(table, since, before)
+    fresh = (own_new_tuples if own else new_tuples)(task, stream, keys)
+    return [*found, fresh] if fresh.frame.height else found
+
+
+def _everything(task: Task, stream: str, since: int, before: int) -> list[Mapped]:
+    stored = task.stored_between(task.log_table(stream), since, before)
+    frames = [*(m.frame for m in stored), task.landed(stream)]
+    zero = pl.lit(0, dtype=pl.UInt64).alias(H)
+    return [Mapped(f.with_columns(zero)) for f in frames if f.height]
+
+
+def reindexed(task: Task, stream: str, keys: tuple[Expr, ...]) -> list[Mapped]:
+    """The stored tuples under a key by which they are not stored yet."""
+
+    def make() -> list[Mapped]:
+        # A tuple that was stored without the key gets NULL for it: it lies behind the horizon of
+        # whoever joins by this key, but others still need it.
+        like = task.landed(stream)
+        stored = [aligned(m.frame, like) for m in task.stored(task.spec.backfill[stream][0])]
+        return [Mapped(_hashed(f, keys).sort(H)) for f in stored]
+
+    return task.once(("reindexed", stream, keys), make)
+
+
+def store(task: Task, stream: str) -> None:
+    """Append the new tuples that this task owns to each of the stream's SteMs."""
+    floor = task.spec.floors.get(stream, BEGINNING)
+    for keys in task.plan.stems[stream]:
+        mine = own_new_tuples(task, stream, keys).frame.filter(pl.col(TS) >= floor)
+        if mine.height:
+            tables.append(
+                task, stem_table(stream, keys), mine, _still_needed(floor), low=TS, high=TS
+            )
+
+
+def backfill(task: Task, stream: str) -> None:
+    """Write the SteMs that are new, from one that has been there."""
+    floor = task.spec.floors.get(stream, BEGINNING)
+    for keys in task.plan.stems[stream]:
+        table = stem_table(stream, keys)
+        if table not in task.spec.backfill[stream][1]:
+            continue
+        for mapped in reindexed(task, stream, keys):
+            frame = mapped.frame if task.is_alone else mapped.frame.filter(task.owns_hash())
+            mine = frame.filter(pl.col(TS) >= floor)
+            if mine.height:
+                tables.append(task, table, mine, _still_needed(floor), low=TS, high=TS)
+
+
+def _still_needed(floor: int) -> tables.Merge:
+    return lambda frame: frame.filter(pl.col(TS) >= floor)

@@ -1,0 +1,1 @@
+"""One tick: cut, write down, run, deliver, commit."""

@@ -1,0 +1,82 @@
+"""Who runs a tick's tasks: this process, or Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from thalweg.engine.shared.tick.runner import REPORTS, Letter, run_level, run_share
+
+if TYPE_CHECKING:
+    from pyspark import RDD, SparkContext
+
+
+class Executor(Protocol):
+    """Runs one tick and returns the tasks' packed reports."""
+
+    tasks: int
+
+    def run(self, packed: bytes, tasks: int, levels: int, shares: int) -> list[bytes]:
+        """Either of several tasks that have some of the rows each, or of some that share runs."""
+        ...
+
+
+class InProcess:
+    """All tasks one after the other in this process: for tests, and for looking closely."""
+
+    def __init__(self, tasks: int = 1) -> None:
+        self.tasks = tasks
+
+    def run(self, packed: bytes, tasks: int, levels: int, shares: int) -> list[bytes]:
+        if tasks == 1:
+            return [run_share(packed, number) for number in range(shares)]
+        inboxes: list[list[Letter]] = [[] for _ in range(tasks)]
+        for level in range(levels):
+            letters = [
+                letter
+                for number in range(tasks)
+                for letter in run_level(packed, number, level, iter(inboxes[number]))
+            ]
+            inboxes = [[x for x in letters if x[0] == n] for n in range(tasks)]
+        return _reports(letter for inbox in inboxes for letter in inbox)
+
+
+class OnSpark:
+    """One Spark job per tick, a Python task per slice; between levels Spark shuffles letters."""
+
+    def __init__(self, context: SparkContext, tasks: int | None = None) -> None:
+        self.context = context
+        self.tasks = tasks or context.defaultParallelism
+        self._nothing: dict[int, RDD[Letter]] = {}  # by tasks: what their first level gets
+
+    def run(self, packed: bytes, tasks: int, levels: int, shares: int) -> list[bytes]:
+        width = shares if tasks == 1 else tasks
+        if width not in self._nothing:
+            self._nothing[width] = self.context.parallelize([], width)
+        nothing = self._nothing[width]
+        if tasks == 1:
+            return list(nothing.mapPartitionsWithIndex(_share(packed)).collect())
+        letters = nothing.mapPartitionsWithIndex(_level(packed, 0))
+        for level in range(1, levels):
+            delivered = letters.partitionBy(tasks, int)
+            letters = delivered.mapPartitionsWithIndex(_level(packed, level))
+        return _reports(letters.collect())
+
+
+def _share(packed: bytes):  # type: ignore[no-untyped-def]
+    def run(number: int, rows: Iterator[Letter]) -> list[bytes]:
+        list(rows)  # a worker is only used again if its input was read to the end
+        return [run_share(packed, number)]
+
+    return run
+
+
+def _level(packed: bytes, level: int):  # type: ignore[no-untyped-def]
+    def run(number: int, letters: Iterator[Letter]) -> Iterator[Letter]:
+        return run_level(packed, number, level, letters)
+
+    return run
+
+
+def _reports(letters) -> list[bytes]:  # type: ignore[no-untyped-def]
+    return [report for _, boxes in letters for report in boxes[REPORTS]]

@@ -1,0 +1,53 @@
+"""What a tick did and where its time went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from thalweg.engine.shared.tick.runner import STARTED
+from thalweg.engine.shared.tick.task import TaskReport
+
+
+@dataclass(frozen=True)
+class Tick:
+    """What a tick did, for people and for statistics."""
+
+    number: int
+    rows_in: int
+    rows_out: int
+    seconds: float
+    tasks: int
+    by_query: Mapping[str, float]  # seconds of the tasks' time, by query
+    by_phase: Mapping[str, float]  # seconds of the tick's time; `phases_of` names them
+
+
+def rows_by_run(reports: Iterable[TaskReport]) -> dict[str, int]:
+    """Rows that runs have computed; of a group those that started."""
+    found: dict[str, int] = {}
+    for segment in (s for r in reports for s in r.results):
+        run = segment.table.removesuffix(STARTED)
+        found[run] = found.get(run, 0) + segment.rows
+    return found
+
+
+def phases_of(marks: Sequence[float], busy_s: float) -> dict[str, float]:
+    """Where a tick's time went; what its tasks did not use of the run is the executor's own."""
+    cut, run, deliver, done = (b - a for a, b in pairwise(marks))
+    tasks = min(busy_s, run)
+    return {
+        "cut": cut,
+        "tasks": tasks,
+        "executor": run - tasks,
+        "deliver": deliver,
+        "commit": done,
+    }
+
+
+def added(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for part in parts:
+        for name, seconds in part.items():
+            total[name] = total.get(name, 0.0) + seconds
+    return total

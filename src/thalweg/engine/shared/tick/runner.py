@@ -1,0 +1,235 @@
+"""What a Spark task of a tick does: evaluate one level, hand rows on, write one bundle.
+
+The functions here run inside Spark's Python workers. They know nothing of Spark.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from thalweg.engine.shared.compile import physical as ph
+from thalweg.engine.shared.expressions.translate import to_polars
+from thalweg.engine.shared.frames import POS, TS, hash_of
+from thalweg.engine.shared.groups.families import changes, is_divided_well
+from thalweg.engine.shared.kernels.changes import judged
+from thalweg.engine.shared.kernels.exchange import mailbox
+from thalweg.engine.shared.kernels.group import group, keep_families, load_families
+from thalweg.engine.shared.kernels.output import output
+from thalweg.engine.shared.kernels.registry import KERNELS
+from thalweg.engine.shared.state import stems
+from thalweg.engine.shared.state.segments import BundleWriter
+from thalweg.engine.shared.tick.task import (
+    HASH_SPACE,
+    READER,
+    Flow,
+    Plan,
+    Task,
+    TaskReport,
+    TickSpec,
+    carried,
+)
+
+Letter = tuple[int, dict[str, list[bytes]]]  # to which task, what is in its mailboxes
+REPORTS = "reports"
+STARTED, ENDED = "/started", "/ended"  # behind a group's name: the results of a group
+REJECTED = "rejected/"  # the results of a base relation: what it could not take
+
+_plans: dict[str, Plan] = {}
+
+
+def load_plan(path: str) -> Plan:
+    """The plan file, read once per process; a changed plan is a new file."""
+    if path not in _plans:
+        _plans.clear()
+        _plans[path] = pickle.loads(Path(path).read_bytes())
+    return _plans[path]
+
+
+def run_share(packed: bytes, number: int) -> bytes:
+    """All rows of a tick in one task, for all runs or for its share of them (`shares`)."""
+    spec, plan = _open(packed)
+    task = Task(spec, plan, KERNELS, 0, 0)
+    if number == 0:
+        _store_streams(task)
+    mine = set(spec.shares[number]) if spec.shares else None
+    for flow in _due(spec, plan):
+        for query, op in flow.outputs:
+            if mine is None or query in mine:
+                _emit(task, flow, query, op)
+    if not spec.shares:
+        _report_rejects(task)
+    return _finish(task)
+
+
+def run_level(
+    packed: bytes, number: int, level: int, letters: Iterator[Letter]
+) -> Iterator[Letter]:
+    """One level of a tick in one of several tasks; the last level's letters are reports."""
+    spec, plan = _open(packed)
+    task = Task(spec, plan, KERNELS, number, level)
+    reports: list[bytes] = []
+    for _, boxes in letters:
+        reports += boxes.pop(REPORTS, [])
+        for box, frames in boxes.items():
+            task.inbox.setdefault(box, []).extend(pl.read_ipc(io.BytesIO(f)) for f in frames)
+    if level == 0:
+        _store_streams(task)
+        _report_rejects(task)
+    outgoing: list[dict[str, list[bytes]]] = [{} for _ in range(spec.tasks)]
+    for flow in _due(spec, plan):
+        for query, op in flow.outputs:
+            if plan.level_of(op) == level:
+                _emit(task, flow, query, op)
+        for op in _operators(flow):
+            _hand_on(task, flow, op, outgoing)
+        for op, reader in _edges(flow):
+            _carry(task, flow, op, reader, outgoing)
+    outgoing[number][REPORTS] = [*reports, _finish(task)]
+    yield from ((to, boxes) for to, boxes in enumerate(outgoing) if boxes)
+
+
+def _open(packed: bytes) -> tuple[TickSpec, Plan]:
+    spec = msgspec.msgpack.decode(packed, type=TickSpec)
+    READER.keep_only(Path(spec.folder) / "segments", {s.bundle for s in spec.segments})
+    keep_families({g.families for g in spec.groups.values() if g.families is not None})
+    return spec, load_plan(spec.plan)
+
+
+def _due(spec: TickSpec, plan: Plan) -> list[Flow]:
+    """Flows for which time moves on."""
+    return [f for f in plan.flows if spec.ranges[f.name][0] < spec.ranges[f.name][1]]
+
+
+def _store_streams(task: Task) -> None:
+    for stream in task.spec.backfill:
+        stems.backfill(task, stream)
+    for stream in task.spec.landed:
+        if stream in task.plan.stems:
+            stems.store(task, stream)
+
+
+def _emit(task: Task, flow: Flow, query: str, op: ph.Ending) -> None:
+    began = time.perf_counter()
+    if isinstance(op, ph.Group):
+        _emit_group(task, flow, query, op)
+    else:
+        _write(task.results, query, output(task, flow, query, op), *task.range_of(flow))
+    task.report.seconds[query] = time.perf_counter() - began
+
+
+def _emit_group(task: Task, flow: Flow, name: str, op: ph.Group) -> None:
+    """The representative's rows once, and what the families that somebody listens to say."""
+    spec = task.spec.groups[name]
+    low, high = task.range_of(flow)
+    started, ended = group(task, flow, op, spec.windows)
+    _write(task.results, name + STARTED, started, low, high)
+    _write(task.results, name + ENDED, ended, low, high)
+    if spec.families is None:
+        return
+    for place, family in enumerate(load_families(spec.families)):
+        if task.is_alone or is_divided_well(op, family):
+            rows = changes(family, started, ended, low, high)
+            _write(task.pushed, f"{name}/{place}", rows, low, high)
+
+
+def _write(to: BundleWriter, table: str, rows: pl.DataFrame, low: int, high: int) -> None:
+    if rows.height:
+        to.add(table, rows, low, high)
+
+
+def _report_rejects(task: Task) -> None:
+    """A relation's changes that matched nothing, as its oldest flow sees them."""
+    for stream in sorted(task.plan.signed):
+        flow = next(f for f in task.plan.flows if stream in f.streams)
+        if flow not in _due(task.spec, task.plan):
+            continue
+        op = next(
+            o
+            for o in _operators(flow)
+            if isinstance(o, ph.Changes) and ph.base_names(o) == {stream}
+        )
+        rejected = judged(task, flow, op).filter("_rejected").drop("_rejected")
+        if rejected.height:
+            low, high = task.range_of(flow)
+            task.results.add(REJECTED + stream, rejected.sort(TS, POS), low, high)
+
+
+def _operators(flow: Flow) -> list[ph.AnyOp]:
+    found = {id(o): o for _, out in flow.outputs for o in ph.walk(out)}
+    return list(found.values())
+
+
+def _edges(flow: Flow) -> list[tuple[ph.AnyOp, ph.AnyOp]]:
+    found = {
+        (id(below), id(op)): (below, op) for op in _operators(flow) for below in ph.inputs_of(op)
+    }
+    return list(found.values())
+
+
+def _hand_on(task: Task, flow: Flow, op: ph.AnyOp, outgoing: list[dict[str, list[bytes]]]) -> None:
+    """Rows of this level that an Exchange brings to the tasks that own them."""
+    plan, tasks = task.plan, task.spec.tasks
+    if not (isinstance(op, ph.Exchange) and ph.moves(op)):
+        return
+    if plan.level_of(op) != task.level + 1 or mailbox(task, flow, op) in outgoing[task.number]:
+        return
+    frame = task.evaluate(flow, op.input)
+    if not frame.height:
+        return
+    box = mailbox(task, flow, op)
+    if op.keys is None:
+        everything = _packed(frame)
+        for boxes in outgoing:
+            boxes.setdefault(box, []).append(everything)
+        return
+    hashed = frame.with_columns(hash_of([to_polars(k) for k in op.keys]).alias("_to"))
+    for to in range(tasks):
+        low, high = HASH_SPACE * to // tasks, HASH_SPACE * (to + 1) // tasks - 1
+        part = hashed.filter(pl.col("_to").is_between(low, high)).drop("_to")
+        if part.height:
+            outgoing[to].setdefault(box, []).append(_packed(part))
+
+
+def _carry(
+    task: Task,
+    flow: Flow,
+    op: ph.AnyOp,
+    reader: ph.AnyOp,
+    outgoing: list[dict[str, list[bytes]]],
+) -> None:
+    """Rows that a later level of this same task reads again."""
+    plan = task.plan
+    box = carried(task, flow, op)
+    if ph.is_from_streams(op) or box in outgoing[task.number]:
+        return
+    if isinstance(reader, ph.Exchange) and not ph.is_everywhere(op):
+        return  # an Exchange reads at the level of its input
+    if plan.level_of(op) <= task.level < plan.level_of(reader):
+        frame = task.evaluate(flow, op)
+        if frame.height:
+            outgoing[task.number][box] = [_packed(frame)]
+
+
+def _packed(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_ipc(buffer)
+    return buffer.getvalue()
+
+
+def _finish(task: Task) -> bytes:
+    task.report.added = task.writer.close()
+    task.report.results = task.results.close()
+    task.report.pushed = task.pushed.close()
+    task.report.busy_s = time.perf_counter() - task.began
+    return msgspec.msgpack.encode(task.report)
+
+
+def read_report(packed: bytes) -> TaskReport:
+    return msgspec.msgpack.decode(packed, type=TaskReport)
