@@ -2,9 +2,9 @@
 
 import pytest
 
-from thalweg.overlay.dissemination import Differs, Dissemination, Learn, Learned
 from thalweg.overlay.gossip import Gossip, GossipTimes, Pull, Push
 from thalweg.overlay.protocol import Heard, Init, Receive, Send, SetTimer, Tell, TimerFired
+from thalweg.overlay.query_spreading import Differs, Learn, Learned, QuerySpreading
 from thalweg.overlay.query_table import Record
 
 SECOND = 1_000_000
@@ -20,12 +20,12 @@ class Known:
 
 
 def node(*records, times=TIMES, neighbours=("a",)):
-    dissemination = Dissemination(Known(*neighbours))
+    spreading = QuerySpreading(Known(*neighbours))
     for record in records:
-        dissemination.table.merge(record)
-    gossip = Gossip(Known(*neighbours), dissemination, times)
+        spreading.table.merge(record)
+    gossip = Gossip(Known(*neighbours), spreading, times)
     gossip.step(0, Init("me", 1, {}))
-    return gossip, dissemination.table
+    return gossip, spreading.table
 
 
 def sends(effects):
@@ -41,7 +41,7 @@ def query(i, dropped=False):
 
 
 def arrive(gossip, now_us):
-    return gossip.step(now_us, Heard("dissemination", Learned(query(0), 3)))
+    return gossip.step(now_us, Heard("query-spreading", Learned(query(0), 3)))
 
 
 def test_a_node_that_starts_gossips_soon():
@@ -90,10 +90,12 @@ def test_differences_are_settled_in_both_directions():
 
 def test_a_difference_seen_on_the_tree_is_asked_about_once_it_should_have_passed():
     gossip, table = node()
-    assert timers(gossip.step(0, Heard("dissemination", Differs("x")))) == {"ask": TIMES.settle_us}
-    assert gossip.step(1, Heard("dissemination", Differs("y"))) == []
+    assert timers(gossip.step(0, Heard("query-spreading", Differs("x")))) == {
+        "ask": TIMES.settle_us
+    }
+    assert gossip.step(1, Heard("query-spreading", Differs("y"))) == []
     assert sends(gossip.step(2, TimerFired("ask"))) == [("x", Pull(table.hashes))]
-    assert timers(gossip.step(3, Heard("dissemination", Differs("y")))) != {}
+    assert timers(gossip.step(3, Heard("query-spreading", Differs("y")))) != {}
 
 
 def test_an_arriving_query_starts_the_period_anew():
@@ -116,7 +118,7 @@ def test_the_period_is_twice_the_longest_silence_of_late():
 
 def test_news_are_passed_on_to_those_below_in_the_last_tree():
     gossip, _ = node()
-    gossip._dissemination.below = ("x", "y", "them")
+    gossip._spreading.below = ("x", "y", "them")
     effects = gossip.step(0, Receive("them", Push((), (query(1),))))
     assert sends(effects) == [(a, Push((), (query(1),))) for a in ("x", "y")]
     gossip._table.merge(query(1))
@@ -126,7 +128,7 @@ def test_news_are_passed_on_to_those_below_in_the_last_tree():
 def test_what_gossip_brings_does_not_count_as_an_arrival():
     gossip, _ = node()
     for i in range(50):
-        gossip.step(i * SECOND, Heard("dissemination", Learned(query(i), None)))
+        gossip.step(i * SECOND, Heard("query-spreading", Learned(query(i), None)))
     assert gossip.period_us == TIMES.ceiling_us
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from thalweg.placement.arrays import NONE
 from thalweg.placement.deployment import Deployment, deployment
 from thalweg.placement.problem import Hosts, Problem, Queries
-from thalweg.placement.workload import Workload, make_problem
+from thalweg.placement.sqpr.workload import Workload, make_problem
 
 SMALL = Workload(hosts=5, base_streams=8, queries=6, ways=(2, 3), cpu=1.0)
 

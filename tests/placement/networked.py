@@ -9,7 +9,7 @@ import numpy as np
 
 from thalweg.placement.arrays import NONE, floats, ints
 from thalweg.placement.problem import Problem
-from thalweg.placement.workload import MBPS, Workload, make_problem
+from thalweg.placement.sqpr.workload import MBPS, Workload, make_problem
 
 SMALL = Workload(hosts=6, base_streams=20, queries=40, host_bps=60 * MBPS)
 

@@ -7,9 +7,9 @@ from tests.placement.problems import TWO_WAY, problem_of
 from thalweg.placement.abstract import cpu_with_full_reuse
 from thalweg.placement.aggregate_host import AGGREGATE_HOST, aggregated
 from thalweg.placement.arrays import NONE
+from thalweg.placement.sqpr.workload import QUICK, make_problem
 from thalweg.placement.strategy import Options
 from thalweg.placement.verify import verify
-from thalweg.placement.workload import QUICK, make_problem
 
 
 def test_one_host_has_all_cpu_and_all_base_streams():

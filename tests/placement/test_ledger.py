@@ -15,7 +15,7 @@ from thalweg.placement.deployment import deployment
 from thalweg.placement.ledger import Ledger
 from thalweg.placement.problem import ProblemError
 from thalweg.placement.rows import Piece, Run, Send
-from thalweg.placement.shortages import shortages
+from thalweg.placement.sqpr.shortages import shortages
 
 JOINED = deployment(2, runs=[(1, 0)], sends=[(0, 1, 0)], serves={0: 1, 1: 1})
 

@@ -5,10 +5,10 @@ import pytest
 from tests.placement.problems import TWO_WAY, problem_of
 
 from thalweg.placement.aggregate_host import AGGREGATE_HOST
-from thalweg.placement.heuristic import HEURISTIC
+from thalweg.placement.heuristic.planner import HEURISTIC
 from thalweg.placement.lp_bound import LP_BOUND, admitted_at_most
+from thalweg.placement.sqpr.workload import QUICK, make_problem
 from thalweg.placement.strategy import Options
-from thalweg.placement.workload import QUICK, make_problem
 
 
 def with_hosts(**limits):

@@ -13,8 +13,8 @@ from thalweg.cql import CqlError, compile_script
 from thalweg.placement.arrays import NONE, floats, ints
 from thalweg.placement.cosmos.interests import problem_of_interests
 from thalweg.placement.documents.names import Names
+from thalweg.placement.from_cql.problem import Measured, problem_of_queries
 from thalweg.placement.problem import Problem, ProblemError
-from thalweg.placement.queries import Measured, problem_of_queries
 
 
 def with_cql(network: Problem, file: Path, *, whole: bool = False) -> Problem:

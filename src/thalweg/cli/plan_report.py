@@ -16,9 +16,9 @@ from thalweg.placement.arrays import NONE
 from thalweg.placement.cost import cost_of, load_of
 from thalweg.placement.documents import write_deployment
 from thalweg.placement.explain import Plans, explain
-from thalweg.placement.impossible import Impossible, Lack, impossible
 from thalweg.placement.network_use import NetworkUse, query_use, use_text
 from thalweg.placement.problem import Problem
+from thalweg.placement.sqpr.impossible import Impossible, Lack, impossible
 from thalweg.placement.strategy import Options, Outcome
 from thalweg.placement.units import amount, bps, percent
 from thalweg.placement.verify import verify

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from thalweg.cli.blame import blaming, show
 from thalweg.cli.exits import BAD_INPUT, FAILED, CommandFailed, reporting
 from thalweg.cli.output import note, plain
+from thalweg.cli.replay_errors import blaming, show
 
 if TYPE_CHECKING:
     from thalweg.cql import Script

@@ -10,9 +10,9 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url
+from thalweg.cli.cql_inputs import Text, batches_of, files_of, texts_of
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
 from thalweg.cli.output import complain, emit, emit_json, note, notes, plain
-from thalweg.cli.texts import Text, batches_of, files_of, texts_of
 
 
 def submit(

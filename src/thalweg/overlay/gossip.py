@@ -1,4 +1,4 @@
-"""Gossip repair: what dissemination's trees left out comes round by pairs comparing their tables.
+"""Gossip repair: what spreading's trees left out comes round by pairs comparing their tables.
 
 Source: DHTJoin (seed 003) 4.4.1, Algorithm 10, with corrections: the passive side sends back what
 the *sender* lacks (the text intersects the two tables); tables are compared whole, by digests (the
@@ -26,7 +26,6 @@ from collections import deque
 from dataclasses import dataclass
 from typing import ClassVar
 
-from thalweg.overlay.dissemination import Differs, Dissemination, Learn, Learned
 from thalweg.overlay.generator import Generator
 from thalweg.overlay.protocol import (
     Address,
@@ -41,6 +40,7 @@ from thalweg.overlay.protocol import (
     Tell,
     TimerFired,
 )
+from thalweg.overlay.query_spreading import Differs, Learn, Learned, QuerySpreading
 from thalweg.overlay.query_table import Record
 from thalweg.overlay.routing import Routing
 
@@ -79,14 +79,14 @@ class GossipTimes:
 class Gossip:
     name = "gossip"
     messages: ClassVar[tuple[type[Message], ...]] = (Pull, Push)
-    listens_to: ClassVar[tuple[str, ...]] = ("dissemination",)
+    listens_to: ClassVar[tuple[str, ...]] = ("query-spreading",)
 
     def __init__(
-        self, routing: Routing, dissemination: Dissemination, times: GossipTimes | None = None
+        self, routing: Routing, spreading: QuerySpreading, times: GossipTimes | None = None
     ) -> None:
         self._routing = routing
-        self._dissemination = dissemination
-        self._table = dissemination.table
+        self._spreading = spreading
+        self._table = spreading.table
         self._times = times or GossipTimes()
         self._generator = Generator(0)
         self._last_arrival_us = 0  # or the start
@@ -163,11 +163,11 @@ class Gossip:
             return [Send(sender, Push(buckets, self._table.in_buckets(buckets)))]
         assert isinstance(message, Push)
         news = tuple(r for r in message.records if self._table.is_news(r))
-        effects: list[Effect] = [Tell("dissemination", Learn(news))] if news else []
+        effects: list[Effect] = [Tell("query-spreading", Learn(news))] if news else []
         lacking = self._table.beyond(message.buckets, message.records)
         if lacking:
             effects.append(Send(sender, Push((), lacking)))
         if news:
-            below = (a for a in self._dissemination.below if a != sender)
+            below = (a for a in self._spreading.below if a != sender)
             effects += [Send(a, Push((), news)) for a in below]
         return effects

@@ -1,4 +1,4 @@
-"""What dissemination and gossip ask of an overlay, whichever it is (Chord, prefix routing).
+"""What spreading and gossip ask of an overlay, whichever it is (Chord, prefix routing).
 
 Identifiers are 64 bits, made from addresses and keys by one hash, so that both overlays agree on
 who is who.

@@ -33,8 +33,15 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
+    """What a piece or a candidate lacks of a resource, if it does."""
+
     resource: str  # as in Refusal
     host: int
     need: float
     left: float
     target: int | None = None  # of a link
+
+    @property
+    def share(self) -> float:
+        """Which part of the need is missing."""
+        return (self.need - self.left) / self.need if self.need > self.left else 0.0

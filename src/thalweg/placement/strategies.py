@@ -6,12 +6,12 @@ import difflib
 
 from thalweg.placement.aggregate_host import AGGREGATE_HOST
 from thalweg.placement.cosmos.strategies import COSMOS
-from thalweg.placement.heuristic import HEURISTIC
+from thalweg.placement.heuristic.planner import HEURISTIC
 from thalweg.placement.lp_bound import LP_BOUND
 from thalweg.placement.milp.whole import MILP
 from thalweg.placement.sand.strategies import SAND
 from thalweg.placement.soda import SODA
-from thalweg.placement.sqpr import SQPR
+from thalweg.placement.sqpr.planner import SQPR
 from thalweg.placement.strategy import Strategy
 
 STRATEGIES: tuple[Strategy, ...] = (

@@ -2,8 +2,8 @@ import numpy as np
 
 from thalweg.experiments.sqpr.cluster import cluster, cluster_problem
 from thalweg.placement.aggregate_host import AGGREGATE_HOST
+from thalweg.placement.sqpr.workload import make_problem
 from thalweg.placement.strategy import Options
-from thalweg.placement.workload import make_problem
 
 CLUSTER = cluster(hosts=4, base_streams=30, queries=50, joins_per_host=5, host_mbps=10.0)
 

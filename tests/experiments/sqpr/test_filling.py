@@ -3,8 +3,8 @@ import pytest
 
 from thalweg.experiments.sqpr.filling import bound, cpu_share, filling, host_loads
 from thalweg.placement.deployment import deployment, nothing
+from thalweg.placement.sqpr.workload import Workload, make_problem
 from thalweg.placement.strategy import Decision, Options
-from thalweg.placement.workload import Workload, make_problem
 
 PROBLEM = make_problem(Workload(hosts=4, base_streams=12, queries=30), 1)
 

@@ -2,7 +2,7 @@ import pytest
 
 from thalweg.experiments.sqpr.filling import filling
 from thalweg.experiments.sqpr.grid import measure, usual_cpu
-from thalweg.placement.workload import Workload, make_problem
+from thalweg.placement.sqpr.workload import Workload, make_problem
 
 SMALL = Workload(hosts=3, base_streams=10, queries=20)
 PLANNERS = {"heuristic": filling("heuristic"), "all": filling("aggregate-host")}

@@ -14,9 +14,9 @@ from thalweg.overlay.sand.messages import (
     OperatorRemapped,
 )
 from thalweg.overlay.sand.planning import told_of_source
-from thalweg.overlay.sand.post import Post
 from thalweg.overlay.sand.query import query_of
 from thalweg.overlay.sand.settings import SandSettings
+from thalweg.overlay.sand.zone_mail import ZoneMail
 from thalweg.overlay.sand.zones import cut
 from thalweg.placement.sand.parts import Operator, Source, make_tree
 
@@ -34,9 +34,9 @@ JOIN = LOW.top
 
 def coordinator():
     knows = Everybody("h003", ["h003"])
-    post = Post(knows, knows, SandSettings())
-    post.own = "h003"
-    return Coordinating(post, knows, SandSettings())
+    mail = ZoneMail(knows, knows, SandSettings())
+    mail.own = "h003"
+    return Coordinating(mail, knows, SandSettings())
 
 
 def add(zone):

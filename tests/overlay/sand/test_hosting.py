@@ -15,17 +15,17 @@ from thalweg.overlay.sand.messages import (
     Unmapped,
     Visit,
 )
-from thalweg.overlay.sand.post import Post
 from thalweg.overlay.sand.settings import SandSettings
+from thalweg.overlay.sand.zone_mail import ZoneMail
 
 LEASE_US = SandSettings().lease_us
 
 
 def host():
     knows = Everybody("me", ["me", "c", "d"])
-    post = Post(knows, knows, SandSettings())
-    post.own = "me"
-    return Hosting(post, knows, SandSettings())
+    mail = ZoneMail(knows, knows, SandSettings())
+    mail.own = "me"
+    return Hosting(mail, knows, SandSettings())
 
 
 def mapped(stamp_us, taker="t"):

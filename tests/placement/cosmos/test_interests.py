@@ -10,8 +10,8 @@ from thalweg.placement.arrays import floats
 from thalweg.placement.cosmos.interests import Cuts, problem_of_interests
 from thalweg.placement.cosmos.problems import pose
 from thalweg.placement.cosmos.strategies import COSMOS_HIERARCHICAL
+from thalweg.placement.from_cql.problem import Measured
 from thalweg.placement.problem import Hosts, Problem
-from thalweg.placement.queries import Measured
 from thalweg.placement.strategy import Options
 from thalweg.placement.verify import verify
 

@@ -7,7 +7,7 @@ import pytest
 
 from thalweg.placement.arrays import NONE, floats, ints
 from thalweg.placement.cosmos.mapping import MappingTask
-from thalweg.placement.cosmos.rebalancing import Caution, Standing, rebalance
+from thalweg.placement.cosmos.rebalancing import Caution, RoundStart, rebalance
 
 
 def task(
@@ -30,7 +30,7 @@ STEADY = Caution(start_over=9.0)  # never
 def rebalanced(
     made: MappingTask, place: list[int], density: list[float], caution: Caution = STEADY
 ) -> list[int]:
-    standing = Standing(ints(place), floats(density))
+    standing = RoundStart(ints(place), floats(density))
     rng = np.random.default_rng(0)
     return rebalance(made, standing, caution, rng).tolist()
 
@@ -108,7 +108,7 @@ def test_the_same_seed_decides_alike(seed: int) -> None:
     rng = np.random.default_rng(seed)
     made = task(rng.random((30, 4)).tolist(), [6, 8, 9, 9])
     place = ints(rng.integers(4, size=30))
-    standing = Standing(place, floats(rng.random(30)))
+    standing = RoundStart(place, floats(rng.random(30)))
     found = [
         rebalance(made, standing, Caution(), np.random.default_rng(seed)).tolist() for _ in range(2)
     ]
@@ -120,11 +120,11 @@ def test_who_rests_stays_and_nobody_takes_its_place() -> None:
     made = task([[9, 1], [1, 9]], [1, 1])
     anew = Caution(start_over=0.1)
     assert rebalanced(made, [0, 1], [1, 1], anew) == [1, 0]
-    standing = Standing(ints([0, 1]), floats([1, 1]), rests=np.array([True, False]))
+    standing = RoundStart(ints([0, 1]), floats([1, 1]), rests=np.array([True, False]))
     assert rebalance(made, standing, STEADY, np.random.default_rng(0)).tolist() == [0, 1]
     crowded = task([[0, 9], [0, 9], [0, 9]], [1, 3])
     for who in range(3):
         rests = np.arange(3) == who
-        standing = Standing(ints([0, 0, 0]), floats([1, 1, 1]), rests=rests)
+        standing = RoundStart(ints([0, 0, 0]), floats([1, 1, 1]), rests=rests)
         found = rebalance(crowded, standing, STEADY, np.random.default_rng(0))
         assert found.tolist() == [0 if rest else 1 for rest in rests]

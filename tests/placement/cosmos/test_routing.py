@@ -10,11 +10,11 @@ from tests.placement.cosmos.systems import cut_by_pairs, proxies, system
 
 from thalweg.placement.arrays import floats, ints
 from thalweg.placement.cosmos.cost import weighted_edge_cut
-from thalweg.placement.cosmos.desk import choose, choose_many
 from thalweg.placement.cosmos.distribution import distribute
 from thalweg.placement.cosmos.hierarchy import Cluster
 from thalweg.placement.cosmos.model import Balance
 from thalweg.placement.cosmos.routing import Router
+from thalweg.placement.cosmos.routing_table import choose, choose_many
 from thalweg.placement.cosmos.system import Settings, System
 
 

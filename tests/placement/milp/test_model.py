@@ -12,18 +12,18 @@ from tests.placement.problems import TWO_WAY, problem_of
 
 from thalweg.placement.abstract import abstract_plans
 from thalweg.placement.cost import Weights, cost_of, score
-from thalweg.placement.foresight import Foresight
 from thalweg.placement.ledger import Ledger
 from thalweg.placement.milp.highs import solve
 from thalweg.placement.milp.model import build
 from thalweg.placement.milp.whole import MILP, whole
-from thalweg.placement.prices import Prices
 from thalweg.placement.problem import Problem
-from thalweg.placement.programme import plan_query
-from thalweg.placement.sqpr import Sqpr
+from thalweg.placement.sqpr.planner import Sqpr
+from thalweg.placement.sqpr.prices import Prices
+from thalweg.placement.sqpr.reuse_forecast import ReuseForecast
+from thalweg.placement.sqpr.subset_dp import plan_query
+from thalweg.placement.sqpr.workload import MBPS, Workload, make_problem
 from thalweg.placement.strategy import Options
 from thalweg.placement.verify import verify
-from thalweg.placement.workload import MBPS, Workload, make_problem
 
 TINY = Workload(hosts=3, base_streams=4, queries=1, ways=(3,), cpu=1e6, selectivity=(0.1, 0.9))
 CROWDED = Workload(
@@ -43,7 +43,7 @@ def test_for_one_query_with_room_the_model_and_the_programme_agree(seed: int) ->
         np.full(3, 1 / hosts.cpu.sum()), np.zeros(3), np.full(3, 1 / hosts.out_bps.sum()), None
     )
     plans = abstract_plans(problem, int(problem.queries.wanted[0]))
-    piece = plan_query(Ledger(problem), plans, flat, Foresight())
+    piece = plan_query(Ledger(problem), plans, flat, ReuseForecast())
     assert piece is not None
     ledger = Ledger(problem)
     ledger.add(piece)

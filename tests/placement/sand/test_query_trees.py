@@ -8,8 +8,8 @@ from tests.placement.problems import TWO_WAY, problem_of
 
 from thalweg.cql.compile import compile_script
 from thalweg.placement.arrays import NONE, floats
+from thalweg.placement.from_cql.problem import Measured, problem_of_queries
 from thalweg.placement.problem import Hosts, Problem, ProblemError
-from thalweg.placement.queries import Measured, problem_of_queries
 from thalweg.placement.sand.query_trees import MOST_NODES, query_tree, ways_of
 
 STREAMS = """

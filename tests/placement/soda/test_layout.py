@@ -7,7 +7,7 @@ from thalweg.placement.arrays import NONE
 from thalweg.placement.cost import load_of
 from thalweg.placement.deployment import deployment
 from thalweg.placement.soda.layout import Layout
-from thalweg.placement.workload import make_problem
+from thalweg.placement.sqpr.workload import make_problem
 
 
 def numbers(layout):

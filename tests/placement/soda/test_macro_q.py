@@ -1,6 +1,6 @@
 import pytest
+from tests.placement.heuristic.test_planner import THREE_WAY
 from tests.placement.problems import problem_of, two_way
-from tests.placement.test_heuristic import THREE_WAY
 
 from thalweg.placement.abstract import abstract_plans
 from thalweg.placement.soda.macro_q import Totals, cheapest_template, given_template

@@ -11,9 +11,9 @@ from thalweg.placement.arrays import NONE, floats, ints
 from thalweg.placement.deployment import deployment
 from thalweg.placement.problem import Problem, Queries
 from thalweg.placement.soda import SODA, Soda
+from thalweg.placement.sqpr.workload import make_problem
 from thalweg.placement.strategy import Options
 from thalweg.placement.verify import verify
-from thalweg.placement.workload import make_problem
 
 CROWDED = replace(SMALL, queries=90, host_bps=100e6, cpu_share=0.6)
 

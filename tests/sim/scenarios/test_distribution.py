@@ -5,11 +5,11 @@ from tests.sim.scenarios.swarm import is_caught
 
 from thalweg.overlay.distribution.entries import Epoch
 from thalweg.overlay.distribution.granting import Granter
-from thalweg.overlay.distribution.guarding import Guards
 from thalweg.overlay.distribution.owning import Owner
 from thalweg.overlay.distribution.protocol import QueryDistribution
+from thalweg.overlay.distribution.proxy_leases import Guards
 from thalweg.overlay.distribution.reporting import Reporter
-from thalweg.overlay.distribution.rescuing import Orphanage
+from thalweg.overlay.distribution.rescuing import OrphanRescue
 from thalweg.overlay.protocol import Send
 from thalweg.sim.run import run
 from thalweg.sim.scenarios.distribution import DistributionScenario, always_fits, at
@@ -50,7 +50,7 @@ class LetsTwoRunOneQuery(Reporter):
         return []
 
 
-class LooksAfterNoOrphans(Orphanage):
+class LooksAfterNoOrphans(OrphanRescue):
     def look_after(self, now_us):
         return []
 
@@ -72,7 +72,7 @@ class BeginsNoRounds(QueryDistribution):
 
 def parts_of(node):
     state = node.state
-    return (node, node.owner, node.orphanage, state.granter, state.guards, state.reporter)
+    return (node, node.owner, node.orphan_rescue, state.granter, state.guards, state.reporter)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 import pytest
 from tests.sim.scenarios.swarm import is_caught
 
-from thalweg.overlay.dissemination import Dissemination
 from thalweg.overlay.gossip import Gossip, Pull
 from thalweg.overlay.protocol import Receive, Send
+from thalweg.overlay.query_spreading import QuerySpreading
 from thalweg.overlay.query_table import QueryTable
 from thalweg.sim.scenarios.gossip import TIMES, GossipScenario
 
@@ -51,27 +51,27 @@ class Forgetful(QueryTable):
         return super().merge(record)
 
 
-class WithoutTombstones(Dissemination):
+class WithoutTombstones(QuerySpreading):
     def __init__(self, routing):
         super().__init__(routing)
         self.table = Forgetful()
 
 
 @pytest.mark.parametrize(
-    ("dissemination", "gossip"),
+    ("spreading", "gossip"),
     [
-        (Dissemination, NeverAsks),
-        (Dissemination, TellsOnlyRecent),
-        (Dissemination, KeepsToItself),
+        (QuerySpreading, NeverAsks),
+        (QuerySpreading, TellsOnlyRecent),
+        (QuerySpreading, KeepsToItself),
         (WithoutTombstones, Gossip),
     ],
 )
-def test_a_dropped_rule_is_caught(dissemination, gossip):
+def test_a_dropped_rule_is_caught(spreading, gossip):
     class Mutant(GossipScenario):
         settle_within_us = 60_000_000
 
         def above(self, routing):
-            below = dissemination(routing)
+            below = spreading(routing)
             return [below, gossip(routing, below, TIMES)]
 
     assert is_caught(Mutant, ENOUGH_SEEDS)

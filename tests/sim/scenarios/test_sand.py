@@ -4,12 +4,12 @@ import pytest
 from tests.sim.scenarios.swarm import is_caught
 
 from thalweg.overlay.sand.coordinating import Coordinating
-from thalweg.overlay.sand.duty import Duty
 from thalweg.overlay.sand.hosting import Hosting
 from thalweg.overlay.sand.messages import OperatorRemapped
-from thalweg.overlay.sand.post import Post
 from thalweg.overlay.sand.protocol import Sand
 from thalweg.overlay.sand.proxying import Proxying
+from thalweg.overlay.sand.zone_mail import ZoneMail
+from thalweg.overlay.sand.zone_state import ZoneState
 from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.scenarios.sand import SandScenario
 
@@ -31,16 +31,16 @@ class NeverEndsLeases(Hosting):
 class MapsForEver(Coordinating):
     """A zone's first placement does not wait for the zones above."""
 
-    def _place(self, now_us, duty):
-        return super()._place(min(now_us, duty.placed_since_us), duty)
+    def _place(self, now_us, zone_state):
+        return super()._place(min(now_us, zone_state.placed_since_us), zone_state)
 
 
 class NeverMoves(Coordinating):
     """Backtracked placement is left out: children stay where they were placed first."""
 
     def remapped(self, now_us, message):
-        duty = self.duties.get((message.query, message.zone))
-        here = message.location if duty is None or duty.plan is None else duty.plan.best
+        zone_state = self.duties.get((message.query, message.zone))
+        here = message.location if zone_state is None or zone_state.plan is None else zone_state.plan.best
         stays = OperatorRemapped(
             message.query,
             message.zone,
@@ -58,28 +58,28 @@ class TellsOnlyOnce(Coordinating):
     """What has not changed is not said again."""
 
     def tend(self, now_us):
-        for duty in self.duties.values():
-            duty.expire(now_us)
-        return [e for duty in self.duties.values() for e in self._settle(now_us, duty)]
+        for zone_state in self.duties.values():
+            zone_state.expire(now_us)
+        return [e for zone_state in self.duties.values() for e in self._settle(now_us, zone_state)]
 
 
 class KeepsZones(Coordinating):
     """Who was a coordinator stays one."""
 
     def tend(self, now_us):
-        for duty in self.duties.values():
-            duty.until_us = now_us + SECOND_US
+        for zone_state in self.duties.values():
+            zone_state.until_us = now_us + SECOND_US
         return super().tend(now_us)
 
 
-class SendsNothingOn(Post):
+class SendsNothingOn(ZoneMail):
     """Whoever gets a letter takes it for its own."""
 
     def forward(self, message):
         return super().forward(message) if message.hops == 0 else []
 
 
-class BelievesOldWords(Duty):
+class BelievesOldWords(ZoneState):
     def expire(self, now_us):
         pass
 
@@ -88,8 +88,8 @@ def mutant(broken):
     class Mutated(Sand):
         def __init__(self, routing, members, settings):
             super().__init__(routing, members, settings)
-            if issubclass(broken, Post):
-                self._post.__class__ = broken
+            if issubclass(broken, ZoneMail):
+                self._mail.__class__ = broken
             elif issubclass(broken, Proxying):
                 self.proxying.__class__ = broken
             elif issubclass(broken, Hosting):
@@ -123,5 +123,5 @@ def test_a_dropped_rule_is_caught(broken):
 
 
 def test_words_that_outlive_their_speakers_are_caught(monkeypatch):
-    monkeypatch.setattr(Duty, "expire", BelievesOldWords.expire)
+    monkeypatch.setattr(ZoneState, "expire", BelievesOldWords.expire)
     assert is_caught(mutant(Coordinating), ENOUGH_SEEDS)

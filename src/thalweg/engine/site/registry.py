@@ -14,7 +14,7 @@ from thalweg.engine.site.dropping import purge_stream, reread_segments
 from thalweg.engine.site.feeds import Feeds
 from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.scripts import Change, CompileEach, Compiler, Script, Text
-from thalweg.engine.site.turns import Turns
+from thalweg.engine.site.tick_gate import Turns
 from thalweg.engine.sources.feed import Source
 from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef
 from thalweg.plan.nodes import Node

@@ -28,9 +28,9 @@ from thalweg.engine.site.explaining_groups import explain_group, explain_groups,
 from thalweg.engine.site.explanation import Explanation
 from thalweg.engine.site.feeds import Feeds, SiteFeed
 from thalweg.engine.site.following import columns_of, follow_pages
+from thalweg.engine.site.listeners import Notices
 from thalweg.engine.site.lock import FolderLock
 from thalweg.engine.site.metrics import SiteMetrics
-from thalweg.engine.site.notices import Notices
 from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.positions import START, Position
 from thalweg.engine.site.reading import Page, Reading
@@ -38,9 +38,9 @@ from thalweg.engine.site.registry import OpenSink, OpenSource, Registry
 from thalweg.engine.site.scripts import CompileEach, Compiler, Script, Text
 from thalweg.engine.site.settings import SiteSettings
 from thalweg.engine.site.status import Health, QueryStatus, StreamStatus
-from thalweg.engine.site.survey import Survey
+from thalweg.engine.site.status_collector import Survey
+from thalweg.engine.site.tick_gate import Turns
 from thalweg.engine.site.ticker import Ticked, Ticker
-from thalweg.engine.site.turns import Turns
 from thalweg.engine.sources.feed import Source
 from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
 

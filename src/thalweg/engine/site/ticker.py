@@ -14,7 +14,7 @@ from thalweg.engine.site.book import Book
 from thalweg.engine.site.feeds import Feeds
 from thalweg.engine.site.outlet import SinkFailed, SiteOutlet
 from thalweg.engine.site.parking import is_surroundings, last_line, park_culprits
-from thalweg.engine.site.turns import Turns
+from thalweg.engine.site.tick_gate import Turns
 
 log = logging.getLogger(__name__)
 

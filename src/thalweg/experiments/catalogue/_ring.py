@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 
 from thalweg.overlay.chord.protocol import Chord
 from thalweg.overlay.chord.protocol import Settings as ChordSettings
-from thalweg.overlay.dissemination import Dissemination, Learned, Submit
 from thalweg.overlay.generator import Generator, seed_of
 from thalweg.overlay.gossip import Gossip, GossipTimes
 from thalweg.overlay.membership import Membership
 from thalweg.overlay.membership import Settings as MembershipSettings
 from thalweg.overlay.protocol import Address
+from thalweg.overlay.query_spreading import Learned, QuerySpreading, Submit
 from thalweg.overlay.routing import IDS, id_of
 from thalweg.overlay.stack import Stack
 from thalweg.overlay.view import ALIVE, Word
@@ -53,7 +53,7 @@ class Seen:
     redundant: int = 0
     pulls: int = 0
     pushes: int = 0
-    by_tree: float = 0.0  # coverage by dissemination alone, of nodes that have been there since
+    by_tree: float = 0.0  # coverage by spreading alone, of nodes that have been there since
     coverage: float = 0.0  # with gossip, at the end of the hour
     later: float = 0.0  # with gossip, when queries have stopped for a while
     incomplete: int = 0  # queries that some node lacks then
@@ -87,8 +87,8 @@ def ring_world(hour: Hour, on_deliver: Callable[[Host, str, object], None]) -> W
     def build(address: Address) -> Stack:
         membership = Membership(members)
         chord = Chord(membership, ring)
-        dissemination = Dissemination(chord)
-        return Stack([membership, chord, dissemination, Gossip(chord, dissemination, hour.gossip)])
+        spreading = QuerySpreading(chord)
+        return Stack([membership, chord, spreading, Gossip(chord, spreading, hour.gossip)])
 
     world = World(build, seed=hour.seed, network=UniformNetwork(HOP_US), on_deliver=on_deliver)
     for i in range(hour.nodes):
@@ -127,7 +127,7 @@ def _complete_tables(world: World, generator: Generator) -> None:
 def live_through(hour: Hour) -> Seen:
     """The hour, and what came of it.
 
-    One run shows dissemination with and without gossip: what is sent along the trees does not
+    One run shows spreading with and without gossip: what is sent along the trees does not
     depend on what gossip brought, so coverage without it is what came along the trees.
     """
     seen = Seen()
@@ -151,7 +151,7 @@ def live_through(hour: Hour) -> Seen:
         submitted_us[query] = world.now_us
         by_tree[query] = set()
         root = generator.choice(world.up()).address
-        world.call(root, "dissemination", Submit(query, f"SELECT {query}"))
+        world.call(root, "query-spreading", Submit(query, f"SELECT {query}"))
 
     def depart() -> None:
         seen.departed += 1
@@ -181,13 +181,13 @@ def _at_random(
 
 
 def knows(host: Host, query: str) -> bool:
-    return _dissemination(host).table.get(query) is not None
+    return _spreading(host).table.get(query) is not None
 
 
-def _dissemination(host: Host) -> Dissemination:
+def _spreading(host: Host) -> QuerySpreading:
     assert host.stack is not None
-    found = host.stack["dissemination"]
-    assert isinstance(found, Dissemination)
+    found = host.stack["query-spreading"]
+    assert isinstance(found, QuerySpreading)
     return found
 
 
@@ -198,7 +198,7 @@ def _coverage(world: World, has: Callable[[Host, str], bool], queries: Iterable[
 
 
 def _count(world: World, seen: Seen) -> None:
-    seen.spread = world.sent["dissemination", "Spread"]
+    seen.spread = world.sent["query-spreading", "Spread"]
     seen.pulls, seen.pushes = world.sent["gossip", "Pull"], world.sent["gossip", "Push"]
     seen.upkeep = sum(n for (p, _), n in world.sent.items() if p in ("membership", "chord"))
-    seen.redundant = sum(_dissemination(h).redundant for h in world.up())
+    seen.redundant = sum(_spreading(h).redundant for h in world.up())

@@ -19,7 +19,7 @@ from thalweg.experiments.sqpr.figures import Draw
 from thalweg.placement.arrays import Ints
 from thalweg.placement.cosmos.centralised import centralised, greedy
 from thalweg.placement.cosmos.distribution import distribute
-from thalweg.placement.cosmos.sweeping import sweep
+from thalweg.placement.cosmos.local_search import sweep
 from thalweg.placement.cosmos.system import Settings
 from thalweg.placement.cosmos.view import global_view
 

@@ -145,7 +145,7 @@ def _mean(parameters: Parameters, seen: list[Seen], quiet: bool) -> dict[str, An
     count = len(seen)
     ages = sorted(age for s in seen for age in s.repair_s)
     return {
-        "dissemination": round(sum(s.spread for s in seen) / count),
+        "query-spreading": round(sum(s.spread for s in seen) / count),
         "redundant": round(sum(s.redundant for s in seen) / count),
         "gossip": round(sum(s.gossip for s in seen) / count),
         "overhead %": round(100 * sum(s.gossip for s in seen) / base, 2),
@@ -260,11 +260,11 @@ def _coverage(axes: Axes, rows: list[dict[str, Any]]) -> None:
 
 def _messages(axes: Axes, rows: list[dict[str, Any]], column: str) -> None:
     at = [f"{r[column]:g}" for r in rows]
-    axes.bar(at, [r["dissemination"] for r in rows], label="dissemination", color="0.7")
+    axes.bar(at, [r["query-spreading"] for r in rows], label="query-spreading", color="0.7")
     axes.bar(
         at,
         [r["gossip"] for r in rows],
-        bottom=[r["dissemination"] for r in rows],
+        bottom=[r["query-spreading"] for r in rows],
         label="gossip",
     )
     axes.set_xlabel(column)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from thalweg.experiments.report import Beside, Goal, Progress, Report
-from thalweg.experiments.sand.beside import figure_6, figure_7
+from thalweg.experiments.sand.comparison import figure_6, figure_7
 from thalweg.experiments.sand.figures import bars
 from thalweg.experiments.sand.measuring import (
     EDGE,

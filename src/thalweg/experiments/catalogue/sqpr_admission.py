@@ -12,8 +12,8 @@ from thalweg.experiments.report import Beside, Goal, Progress, Report
 from thalweg.experiments.sqpr.figures import curves
 from thalweg.experiments.sqpr.filling import bound, filling, peak_memory_mb
 from thalweg.experiments.sqpr.grid import Grid, measure
+from thalweg.placement.sqpr.workload import MBPS, Workload
 from thalweg.placement.strategy import Options
-from thalweg.placement.workload import MBPS, Workload
 
 HEURISTIC, REFERENCE, BOUND = "heuristic", "aggregate host", "LP bound"
 

@@ -11,8 +11,8 @@ from thalweg.experiments.report import Beside, Progress, Report
 from thalweg.experiments.sqpr.figures import curves
 from thalweg.experiments.sqpr.filling import filling
 from thalweg.experiments.sqpr.grid import Grid, measure, usual_cpu
+from thalweg.placement.sqpr.workload import MBPS, Workload
 from thalweg.placement.strategy import Options
-from thalweg.placement.workload import MBPS, Workload
 
 SQPR, REFERENCE = "sqpr", "aggregate host"
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from thalweg.placement.arrays import floats, ints, ragged
 from thalweg.placement.problem import Operators, Problem
-from thalweg.placement.workload import MBPS, Workload, make_problem
+from thalweg.placement.sqpr.workload import MBPS, Workload, make_problem
 
 STREAM_BPS = 10e3
 ROUNDING = 1 + 1e-9  # fifteen joins must fit, whatever their sum's last digit

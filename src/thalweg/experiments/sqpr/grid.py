@@ -11,7 +11,7 @@ import numpy as np
 from thalweg.experiments.report import Progress
 from thalweg.experiments.sqpr.filling import Fill, Filling
 from thalweg.placement.problem import Problem
-from thalweg.placement.workload import Workload, make_problem
+from thalweg.placement.sqpr.workload import Workload, make_problem
 
 MakeProblem = Callable[[Workload, int], Problem]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from thalweg.overlay.coordinators import messages as say
 from thalweg.overlay.coordinators.search import Search, yields
-from thalweg.overlay.coordinators.standing import Standing
+from thalweg.overlay.coordinators.tree_state import TreeState
 from thalweg.overlay.protocol import Address, Effect, Send, SetTimer
 
 
-class Seeking(Standing):
+class Seeking(TreeState):
     def _look_for_others(self, now_us: int) -> list[Effect]:
         if not self.place.is_root:
             return []

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from thalweg.overlay.coordinators import messages as say
 from thalweg.overlay.coordinators.clustering import split, total
-from thalweg.overlay.coordinators.standing import Standing
 from thalweg.overlay.coordinators.state import Cluster
+from thalweg.overlay.coordinators.tree_state import TreeState
 from thalweg.overlay.protocol import Address, Effect, Message, Send
 
 
-class Tending(Standing):
+class Tending(TreeState):
     def _tend_clusters(self, now_us: int) -> list[Effect]:
         """At most one change of the structure a heartbeat, so that its effects can be seen."""
         place = self.place

@@ -27,8 +27,8 @@ from typing import ClassVar
 
 from thalweg.overlay.coordinators import messages as say
 from thalweg.overlay.coordinators.seeking import Seeking
-from thalweg.overlay.coordinators.standing import Members, TreeSettings
 from thalweg.overlay.coordinators.tending import Tending
+from thalweg.overlay.coordinators.tree_state import Members, TreeSettings
 from thalweg.overlay.generator import Generator
 from thalweg.overlay.protocol import (
     Address,

@@ -17,7 +17,7 @@ import numpy as np
 from thalweg.overlay.distribution.entries import Entry, Provider, Query, Rate, Running
 from thalweg.overlay.protocol import Address
 from thalweg.placement.arrays import Floats, floats
-from thalweg.placement.cosmos.desk import Desk, choose
+from thalweg.placement.cosmos.routing_table import RoutingTable, choose
 from thalweg.placement.cosmos.view import View
 
 ROUNDING = 1e-9  # of a limit: sums of floats differ in their last digits
@@ -125,7 +125,7 @@ class Picture:
         wanting = np.array([[c.wanting[s] for s in substreams] for c in self.children], np.float32)
         seen = self.view(substreams, load)
         wanting = wanting.reshape(len(self.children), len(substreams))
-        desk = Desk(seen, self.rate_bps(substreams), wanting, load)
+        desk = RoutingTable(seen, self.rate_bps(substreams), wanting, load)
         every = np.arange(len(substreams), dtype=np.int32)
         cost = desk.cost(every, np.ones(len(substreams), np.float32), self.result(query))
         return choose(cost, weight * (1 - ROUNDING), room)

@@ -30,7 +30,7 @@ from thalweg.overlay.distribution import messages as say
 from thalweg.overlay.distribution.entries import Epoch
 from thalweg.overlay.distribution.owning import Owner
 from thalweg.overlay.distribution.proxying import Proxy
-from thalweg.overlay.distribution.rescuing import Orphanage
+from thalweg.overlay.distribution.rescuing import OrphanRescue
 from thalweg.overlay.distribution.rounds import Rounds
 from thalweg.overlay.distribution.routing import Routing
 from thalweg.overlay.distribution.settings import Settings
@@ -64,7 +64,7 @@ class QueryDistribution:
     ) -> None:
         self.state = State(settings or Settings(), failures, tree)
         self.proxy, self.owner = Proxy(self.state), Owner(self.state)
-        self.orphanage = Orphanage(self.state)
+        self.orphan_rescue = OrphanRescue(self.state)
         slack, calm_us = self.state.settings.slack, 3 * self.state.settings.beat_us
         self._survey = Survey(tree, self.state.reporter)
         self._routing = Routing(self._survey, slack, calm_us)
@@ -123,7 +123,7 @@ class QueryDistribution:
         effects += state.holdings.renewals(now_us, state.granter.jobs)
         effects += state.reporter.to_stop()
         effects += self.proxy.look_after(now_us)
-        effects += self.orphanage.look_after(now_us)
+        effects += self.orphan_rescue.look_after(now_us)
         if parent is not None:
             effects.append(state.reporter.report(parent))
         elif now_us - self._round_us >= state.settings.round_us:
@@ -164,7 +164,7 @@ class QueryDistribution:
             case say.Round():
                 return self._rounds.go_on(now_us, message)
             case say.Entrust(query):
-                role = self.proxy if query.proxy == state.own else self.orphanage
+                role = self.proxy if query.proxy == state.own else self.orphan_rescue
                 return role.entrusted(now_us, sender, message)
             case say.Entrusted(name, custody):
                 state.reporter.let_go(name, custody)
@@ -179,13 +179,13 @@ class QueryDistribution:
         guard = state.guards.kept.get(took.name)
         if guard is not None:
             guard.heard_us = now_us
-        self.orphanage.granted(now_us, took.name)
+        self.orphan_rescue.granted(now_us, took.name)
         return effects + self.owner.superseded(now_us, took.name, took.epoch)
 
     def _superseded(self, now_us: int, name: str, epoch: Epoch | None) -> list[Effect]:
         effects: list[Effect] = []
         if epoch is None:
-            self.orphanage.forget(name)
+            self.orphan_rescue.forget(name)
             if name not in self.state.guards.kept:
                 effects += self.state.granter.stop(name)
         return effects + self.owner.superseded(now_us, name, epoch)

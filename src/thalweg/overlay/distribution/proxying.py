@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from thalweg.overlay.distribution import messages as say
 from thalweg.overlay.distribution.entries import Query
-from thalweg.overlay.distribution.guarding import Guard
+from thalweg.overlay.distribution.proxy_leases import Guard
 from thalweg.overlay.distribution.state import State
 from thalweg.overlay.protocol import Address, Deliver, Effect, Send
 

@@ -15,7 +15,7 @@ from thalweg.overlay.distribution.picture import ROUNDING
 from thalweg.overlay.distribution.query_graph import QueryGraph
 from thalweg.placement.arrays import NONE, Flags, Ints, floats, ints
 from thalweg.placement.cosmos.mapping import MappingTask
-from thalweg.placement.cosmos.rebalancing import Caution, Standing, is_chance, rebalance
+from thalweg.placement.cosmos.rebalancing import Caution, RoundStart, is_chance, rebalance
 from thalweg.placement.cosmos.view import decide
 
 # A query that moves is silent for a lease: less than a tenth of what it costs is not worth it.
@@ -63,7 +63,7 @@ def rebalanced(graph: QueryGraph, now: Situation, rng: Generator) -> Ints:
     at[into], rests[into] = now.place, now.rests  # only what is alike in both collapses
     density = coarse.weight / np.maximum(coarse.state_bytes, 1.0)
     costs = floats(now.cost * coarse.weight)
-    standing = Standing(ints(at), floats(density), costs, rests)
+    standing = RoundStart(ints(at), floats(density), costs, rests)
     mapping = rebalance(task, standing, _IN_STEPS, rng)
     as_they_are = ints(np.where(at == NONE, mapping, at))
     least = _LEAST_SAVING * float(costs.sum())

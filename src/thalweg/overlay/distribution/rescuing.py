@@ -12,7 +12,7 @@ from thalweg.overlay.distribution.state import State
 from thalweg.overlay.protocol import Address, Effect, Send
 
 
-class Orphanage:
+class OrphanRescue:
     def __init__(self, state: State) -> None:
         self._state = state
 

@@ -14,10 +14,10 @@ import msgspec
 from thalweg.overlay.distribution.adapting import Change, Decision, Terms, accepted, adapt, cut
 from thalweg.overlay.distribution.entries import Running
 from thalweg.overlay.distribution.messages import Move, Round, Seek
+from thalweg.overlay.distribution.move_backoff import Rests
+from thalweg.overlay.distribution.overload_moves import excess
 from thalweg.overlay.distribution.picture import Heading, Picture
-from thalweg.overlay.distribution.resting import Rests
 from thalweg.overlay.distribution.routing import Routing
-from thalweg.overlay.distribution.shifting import excess
 from thalweg.overlay.distribution.surveying import Survey
 from thalweg.overlay.generator import Generator
 from thalweg.overlay.protocol import Address, Effect, Send

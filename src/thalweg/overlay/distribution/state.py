@@ -8,8 +8,8 @@ from typing import Protocol
 from thalweg.overlay.coordinators.tree import CoordinatorTree
 from thalweg.overlay.distribution.entries import Entry, Provider, key_of
 from thalweg.overlay.distribution.granting import Granter
-from thalweg.overlay.distribution.guarding import Guards
 from thalweg.overlay.distribution.providing import Holdings
+from thalweg.overlay.distribution.proxy_leases import Guards
 from thalweg.overlay.distribution.reporting import Reporter
 from thalweg.overlay.distribution.settings import Settings
 from thalweg.overlay.protocol import Address

@@ -2,6 +2,6 @@
 
 `query` is what is asked for, `zones` cuts its tree, `planning` places one zone from what messages
 carry. Three roles of every node are states of their own: `proxying` for those who ask,
-`coordinating` for zones, `hosting` for sources, operators and measurements; `post` finds
+`coordinating` for zones, `hosting` for sources, operators and measurements; `mail` finds
 coordinators through the overlay.
 """

@@ -26,8 +26,8 @@ from thalweg.overlay.sand.messages import (
     Visit,
 )
 from thalweg.overlay.sand.planning import told_of_source
-from thalweg.overlay.sand.post import Members, Post
 from thalweg.overlay.sand.settings import SandSettings
+from thalweg.overlay.sand.zone_mail import Members, ZoneMail
 
 Named = tuple[str, int]  # query, node
 
@@ -42,7 +42,7 @@ class Running:
 
 
 @dataclass(slots=True)
-class Standing:
+class SourceState:
     """A source at this host."""
 
     above: int
@@ -55,10 +55,10 @@ class Standing:
 
 
 class Hosting:
-    def __init__(self, post: Post, members: Members, settings: SandSettings) -> None:
+    def __init__(self, mail: ZoneMail, members: Members, settings: SandSettings) -> None:
         self.running: dict[Named, Running] = {}
-        self.sources: dict[Named, Standing] = {}
-        self._post = post
+        self.sources: dict[Named, SourceState] = {}
+        self._mail = mail
         self._members = members
         self._lease_us = settings.lease_us
 
@@ -91,25 +91,25 @@ class Hosting:
     def visited(self, now_us: int, message: Visit) -> list[Effect]:
         """A source forwards MAP to the zone above (4.2), with the peers met on the way (4.4)."""
         key = (message.query, message.source)
-        met = tuple(a for a in message.path[1:] if a != self._post.own)
+        met = tuple(a for a in message.path[1:] if a != self._mail.own)
         source = self.sources.get(key)
         if source is None:
-            source = self.sources[key] = Standing(message.above, 0, met)
+            source = self.sources[key] = SourceState(message.above, 0, met)
         elif any(self._members.is_down(a) for a in source.candidates):
             source.candidates = met  # routes change; plans should not, while the old peers live
         source.until_us = now_us + self._lease_us
-        told = told_of_source(self._post.own, source.candidates)
+        told = told_of_source(self._mail.own, source.candidates)
         above = MapSubtree(
-            message.query, message.above, self._post.own, 0, message.source, told, now_us
+            message.query, message.above, self._mail.own, 0, message.source, told, now_us
         )
-        return self._post.send(now_us, above)
+        return self._mail.send(now_us, above)
 
     def remapped(self, now_us: int, message: OperatorRemapped) -> list[Effect]:
         """The coordinator above says who takes the stream."""
         source = self.sources[message.query, message.zone]
         if source.by == message.origin and source.stamp_us > message.stamp_us:
             return []
-        self._post.heard(now_us, message.query, source.above, message.origin)
+        self._mail.heard(now_us, message.query, source.above, message.origin)
         source.by, source.stamp_us = message.origin, message.stamp_us
         source.fed_until_us = now_us + self._lease_us if message.final else 0
         return self._feed(message.query, message.zone, message.taker if message.final else None)

@@ -45,9 +45,9 @@ from thalweg.overlay.routing import Routing
 from thalweg.overlay.sand import messages as say
 from thalweg.overlay.sand.coordinating import Coordinating
 from thalweg.overlay.sand.hosting import Hosting
-from thalweg.overlay.sand.post import Members, Post
 from thalweg.overlay.sand.proxying import Proxying
 from thalweg.overlay.sand.settings import SandSettings
+from thalweg.overlay.sand.zone_mail import Members, ZoneMail
 
 
 class Sand:
@@ -59,10 +59,10 @@ class Sand:
         self, routing: Routing, members: Members, settings: SandSettings | None = None
     ) -> None:
         self.settings = settings or SandSettings()
-        self._post = Post(routing, members, self.settings)
-        self.proxying = Proxying(self._post)
-        self.coordinating = Coordinating(self._post, members, self.settings)
-        self.hosting = Hosting(self._post, members, self.settings)
+        self._mail = ZoneMail(routing, members, self.settings)
+        self.proxying = Proxying(self._mail)
+        self.coordinating = Coordinating(self._mail, members, self.settings)
+        self.hosting = Hosting(self._mail, members, self.settings)
 
     def step(self, now_us: int, event: Event) -> list[Effect]:
         match event:
@@ -77,7 +77,7 @@ class Sand:
             case Call(request):
                 raise TypeError(f"sand can't {request!r}")
             case Init(address, seed, persisted):
-                self._post.own = address
+                self._mail.own = address
                 for encoded in persisted.values():
                     self.proxying.restore(encoded)
                 return [SetTimer("renew", Generator(seed).below(self.settings.renew_every_us))]
@@ -86,7 +86,7 @@ class Sand:
         return []
 
     def _renew(self, now_us: int) -> list[Effect]:
-        self._post.forget(now_us)
+        self._mail.forget(now_us)
         return [
             *self.proxying.tend(now_us),
             *self.coordinating.tend(now_us),
@@ -100,9 +100,9 @@ class Sand:
             return self._for_zone(now_us, message)
         match message:
             case say.Visit():
-                if message.host == self._post.own:
+                if message.host == self._mail.own:
                     return self.hosting.visited(now_us, message)
-                return self._post.visit(message)
+                return self._mail.visit(message)
             case say.OperatorMapped():
                 effects = self.hosting.mapped(now_us, sender, message)
                 if len(effects) > 1:  # news, and not only an answer
@@ -127,7 +127,7 @@ class Sand:
     def _for_zone(self, now_us: int, message: say.ForZone) -> list[Effect]:
         """Here, for a source of this host or a zone of this node's; else on to where it belongs."""
         is_source = (message.query, message.zone) in self.hosting.sources
-        if not is_source and (onward := self._post.forward(message)):
+        if not is_source and (onward := self._mail.forward(message)):
             return onward
         match message:
             case say.AddSubtree():

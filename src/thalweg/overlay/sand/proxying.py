@@ -18,8 +18,8 @@ from thalweg.overlay.sand.messages import (
     Visit,
     Waiting,
 )
-from thalweg.overlay.sand.post import Post
 from thalweg.overlay.sand.query import TreeQuery
+from thalweg.overlay.sand.zone_mail import ZoneMail
 from thalweg.overlay.sand.zones import Zone, cut
 from thalweg.placement.sand.tree import TreeError
 
@@ -28,11 +28,11 @@ _decode = msgspec.msgpack.Decoder(TreeQuery).decode
 
 
 class Proxying:
-    def __init__(self, post: Post) -> None:
+    def __init__(self, mail: ZoneMail) -> None:
         self.queries: dict[str, TreeQuery] = {}
         self.lacks: dict[str, dict[int, str]] = {}  # query -> zone -> what stands against it
         self._zones: dict[str, tuple[Zone, ...]] = {}
-        self._post = post
+        self._mail = mail
 
     def restore(self, encoded: bytes) -> None:
         query = _decode(encoded)
@@ -45,8 +45,8 @@ class Proxying:
             zones = cut(query)
         except TreeError as error:
             return [Deliver(Refused(query.name, str(error)))]
-        if query.proxy != self._post.own:
-            why = f"its proxy is {query.proxy}, and this is {self._post.own}: ask there"
+        if query.proxy != self._mail.own:
+            why = f"its proxy is {query.proxy}, and this is {self._mail.own}: ask there"
             return [Deliver(Refused(query.name, why))]
         self._take(query, zones)
         return [Persist(query.name, _encode(query)), *self._ask(now_us, query)]
@@ -56,8 +56,8 @@ class Proxying:
         if query is None:
             return [Deliver(Refused(name, "this node asks for no such query"))]
         del self._zones[name], self.lacks[name]
-        gone = InvalidateSubtree(name, query.root, self._post.own, 0)
-        return [Persist(name, None), *self._post.send(now_us, gone)]
+        gone = InvalidateSubtree(name, query.root, self._mail.own, 0)
+        return [Persist(name, None), *self._mail.send(now_us, gone)]
 
     def tend(self, now_us: int) -> list[Effect]:
         return [e for query in self.queries.values() for e in self._ask(now_us, query)]
@@ -70,19 +70,19 @@ class Proxying:
         """Both steps of the initialisation: zones to their coordinators, then the sources."""
         effects: list[Effect] = []
         for zone in self._zones[query.name]:
-            message = AddSubtree(query.name, zone.top, self._post.own, 0, zone)
-            effects += self._post.send(now_us, message)
+            message = AddSubtree(query.name, zone.top, self._mail.own, 0, zone)
+            effects += self._mail.send(now_us, message)
         for zone in self._zones[query.name]:
             for child in zone.boundary:
                 if child.source is not None:
                     visit = Visit(query.name, child.node, child.source, zone.top, ())
-                    effects += self._post.visit(visit)
+                    effects += self._mail.visit(visit)
         return effects
 
     def known(self, now_us: int, sender: Address, message: Known) -> list[Effect]:
         if message.query not in self.queries:
             return []
-        self._post.heard(now_us, message.query, message.zone, sender)
+        self._mail.heard(now_us, message.query, message.zone, sender)
         lacks = self.lacks[message.query]
         before = lacks.pop(message.zone, "")
         if message.lacks:

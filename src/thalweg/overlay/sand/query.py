@@ -28,7 +28,7 @@ class TreeNode(msgspec.Struct, frozen=True, gc=False):
 
 
 class TreeQuery(msgspec.Struct, frozen=True):
-    """Nodes in post-order, inputs first; the root, which stands for delivery, at the proxy."""
+    """Nodes in mail-order, inputs first; the root, which stands for delivery, at the proxy."""
 
     name: str
     nodes: tuple[TreeNode, ...]

@@ -8,8 +8,8 @@ import numpy as np
 
 from thalweg.placement.arrays import NONE, Ints, ints
 from thalweg.placement.cosmos.graphs import Library, Run, at_once, build
+from thalweg.placement.cosmos.local_search import sweep
 from thalweg.placement.cosmos.places import Places, place_in_order
-from thalweg.placement.cosmos.sweeping import sweep
 from thalweg.placement.cosmos.system import Settings, System
 from thalweg.placement.cosmos.view import decide, global_view
 

@@ -17,9 +17,9 @@ from thalweg.placement.arrays import Ints
 from thalweg.placement.cosmos.descent import Descent, limits_of
 from thalweg.placement.cosmos.graphs import Library, Run, Tags, at_once, build
 from thalweg.placement.cosmos.hierarchy import Cluster
+from thalweg.placement.cosmos.local_search import sweep
 from thalweg.placement.cosmos.model import Vertices
 from thalweg.placement.cosmos.overflow import within_bound
-from thalweg.placement.cosmos.sweeping import sweep
 from thalweg.placement.cosmos.system import Settings, System
 from thalweg.placement.cosmos.view import View, decide, global_view
 

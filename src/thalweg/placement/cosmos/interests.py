@@ -16,8 +16,8 @@ from itertools import pairwise
 from typing import Any
 
 from thalweg.placement.building import ProblemBuilder
+from thalweg.placement.from_cql.problem import OF_EQUALITY, OF_OTHERS, Measured
 from thalweg.placement.problem import Hosts, Problem
-from thalweg.placement.queries import OF_EQUALITY, OF_OTHERS, Measured
 from thalweg.plan.catalog import QueryDef
 from thalweg.plan.expr import Col
 from thalweg.plan.nodes import Node, Scan, inputs_of

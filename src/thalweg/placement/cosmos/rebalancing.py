@@ -26,7 +26,7 @@ _NEARLY = 0.9  # of a vertex's weight: so much flow is enough to move it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standing:
+class RoundStart:
     """Where vertices are, and what is known of them, when a round begins."""
 
     place: Ints  # the child; NONE for those that come from elsewhere, and so are dirty already
@@ -46,7 +46,7 @@ class Caution:
     start_over: float = 0.3  # of what a mapping anew saves against chance: so much must be missing
 
 
-def rebalance(task: MappingTask, standing: Standing, caution: Caution, rng: Generator) -> Ints:
+def rebalance(task: MappingTask, standing: RoundStart, caution: Caution, rng: Generator) -> Ints:
     """The child that each vertex goes to."""
     moves = Moves(task, map_greedily(task, standing.place))
     _diffuse(moves, standing, caution, rng)
@@ -84,7 +84,7 @@ def _by_chance(task: MappingTask) -> float:
     return float((task.pull @ share).sum()) + 0.5 * float(task.edges.sum(dtype=float)) * apart
 
 
-def _diffuse(moves: Moves, standing: Standing, caution: Caution, rng: Generator) -> None:
+def _diffuse(moves: Moves, standing: RoundStart, caution: Caution, rng: Generator) -> None:
     """Lines 2 to 9."""
     task = moves.task
     dirty = standing.place == NONE
@@ -122,7 +122,7 @@ def _picked(
     return int(candidates[np.argmax(density[candidates])])
 
 
-def _refine(moves: Moves, standing: Standing, caution: Caution, rng: Generator) -> None:
+def _refine(moves: Moves, standing: RoundStart, caution: Caution, rng: Generator) -> None:
     """In random order: back to where it was where that costs nothing, else to where it pays."""
     task, origin = moves.task, standing.place
     cost = np.abs(task.pull).mean(axis=1) if standing.cost is None else standing.cost
@@ -141,5 +141,5 @@ def _refine(moves: Moves, standing: Standing, caution: Caution, rng: Generator) 
             moves.move(v, to)
 
 
-def _rests(standing: Standing) -> Flags:
+def _rests(standing: RoundStart) -> Flags:
     return np.zeros(len(standing.place), bool) if standing.rests is None else standing.rests

@@ -26,11 +26,11 @@ from thalweg.placement.cosmos.distribution import distribute
 from thalweg.placement.cosmos.graphs import Library, QueryGraph, Run, Tags, at_once, build
 from thalweg.placement.cosmos.hierarchy import Cluster
 from thalweg.placement.cosmos.limits import Limits
+from thalweg.placement.cosmos.local_search import sweep
 from thalweg.placement.cosmos.mapping import ROUNDING
 from thalweg.placement.cosmos.model import Balance, Vertices
 from thalweg.placement.cosmos.overflow import within_bound
-from thalweg.placement.cosmos.rebalancing import Caution, Standing, mapped_anew, rebalance
-from thalweg.placement.cosmos.sweeping import sweep
+from thalweg.placement.cosmos.rebalancing import Caution, RoundStart, mapped_anew, rebalance
 from thalweg.placement.cosmos.system import Settings, System
 from thalweg.placement.cosmos.view import View, global_view, view
 
@@ -62,7 +62,7 @@ def redistribute(
         density = vertices.weight / np.maximum(vertices.state_bytes, 1.0)
         task = seen.task(vertices, system.substreams)
         rng = np.random.default_rng([settings.seed, cluster.centre, cluster.height])
-        return rebalance(task, Standing(ints(place), density), adaptation.caution, rng)
+        return rebalance(task, RoundStart(ints(place), density), adaptation.caution, rng)
 
     def settle(_cluster: Cluster, queries: Ints, seen: View, child: Ints) -> Ints:
         chosen = system.queries.chosen(queries)

@@ -18,15 +18,15 @@ import numpy.typing as npt
 
 from thalweg.placement.arrays import Floats, Ints, floats, ints
 from thalweg.placement.cosmos.cost import Counts, counts, loads
-from thalweg.placement.cosmos.desk import Desk, choose, choose_many, rows_of
 from thalweg.placement.cosmos.hierarchy import Cluster
 from thalweg.placement.cosmos.model import Balance, Vertices
+from thalweg.placement.cosmos.routing_table import RoutingTable, choose, choose_many, rows_of
 from thalweg.placement.cosmos.system import System
 from thalweg.placement.cosmos.view import Region, view
 
 
 class Router:
-    """All coordinators of a system, each with its desk."""
+    """All coordinators of a system, each with its routing_table."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Router:
         self._wanting: Counts = counts(system.queries.interests, provider, len(system.network))
         self._load = np.array(loads(system.queries.weight, provider, len(system.network)))
         self._rate_bps = system.substreams.rate_bps
-        self.desks: dict[int, Desk] = {}
+        self.desks: dict[int, RoutingTable] = {}
         self.refresh()
 
     def refresh(self) -> None:
@@ -60,7 +60,7 @@ class Router:
         inside = [self._wanting[c.providers].sum(axis=0) for c in cluster.children]
         load = floats(self._load[c.providers].sum() for c in cluster.children)
         seen = view(cluster, system.network, system.substreams, load, elsewhere)
-        self.desks[id(cluster)] = Desk(seen, self._rate_bps, np.stack(inside), load)
+        self.desks[id(cluster)] = RoutingTable(seen, self._rate_bps, np.stack(inside), load)
         for number, child in enumerate(cluster.children):
             siblings = (
                 Region(c.centre, inside[i]) for i, c in enumerate(cluster.children) if i != number
@@ -77,10 +77,10 @@ class Router:
             wants, wanted = rows.indices[mine], rows.data[mine]
             cluster = self._system.root
             while not cluster.is_provider:
-                desk = self.desks[id(cluster)]
-                cost = desk.cost(wants, wanted, results[q])
+                routing_table = self.desks[id(cluster)]
+                cost = routing_table.cost(wants, wanted, results[q])
                 child = choose(cost, weight, self._largest_room(cluster, weight))
-                desk.put(wants, flow[mine], weight, child)
+                routing_table.put(wants, flow[mine], weight, child)
                 cluster = cluster.children[child]
             found[q] = cluster.centre
             self._wanting[cluster.centre, wants] += wanted
@@ -115,11 +115,11 @@ class Router:
 
     def children_of(self, cluster: Cluster, queries: Vertices, total: float) -> Ints:
         """One coordinator's part: the child of each query; `total` is all load that there is."""
-        desk = self.desks[id(cluster)]
-        cost = desk.costs(queries.interests, queries.results)
+        routing_table = self.desks[id(cluster)]
+        cost = routing_table.costs(queries.interests, queries.results)
         capability = self._system.network.capability
         below = floats(capability[c.providers].sum() for c in cluster.children)
-        return choose_many(cost, queries.weight, self._limits(below, total) - desk.load)
+        return choose_many(cost, queries.weight, self._limits(below, total) - routing_table.load)
 
     def total_with(self, queries: Vertices) -> float:
         """The load of all queries, these included."""

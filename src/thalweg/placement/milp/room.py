@@ -16,14 +16,14 @@ from thalweg.placement.abstract import AbstractPlans, abstract_plans
 from thalweg.placement.arrays import NONE, Floats
 from thalweg.placement.cost import Weights
 from thalweg.placement.ledger import Ledger
-from thalweg.placement.making_way import TakenOut, put_back, take_out
 from thalweg.placement.milp.highs import Answer, solve
 from thalweg.placement.milp.instance import Demand, Instance
 from thalweg.placement.milp.linear import Model
 from thalweg.placement.milp.model import build, chosen
 from thalweg.placement.milp.symmetry import order_alike
-from thalweg.placement.refusing import least_cpu
 from thalweg.placement.rows import Piece, Place, Run
+from thalweg.placement.sqpr.displacement import TakenOut, put_back, take_out
+from thalweg.placement.sqpr.refusing import least_cpu
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from thalweg.placement.arrays import Floats, Ints, ints
 from thalweg.placement.sand.configurations import priced
 from thalweg.placement.sand.dynamic import distances, least_rest_ms
-from thalweg.placement.sand.fronts import NOTHING, START, Front, both, front
 from thalweg.placement.sand.multipliers import Narrowed
+from thalweg.placement.sand.pareto import NOTHING, START, Front, both, front
 from thalweg.placement.sand.tree import Tree
 
 

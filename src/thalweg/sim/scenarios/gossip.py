@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from thalweg.overlay.chord.messages import Create
 from thalweg.overlay.chord.protocol import Chord
-from thalweg.overlay.dissemination import Dissemination, Drop, Submit
 from thalweg.overlay.generator import Generator
 from thalweg.overlay.gossip import Gossip, GossipTimes
 from thalweg.overlay.membership import Join, Membership
 from thalweg.overlay.prefix.protocol import Prefix
 from thalweg.overlay.protocol import Address
+from thalweg.overlay.query_spreading import Drop, QuerySpreading, Submit
 from thalweg.overlay.stack import Stack
 from thalweg.sim.host import Host
 from thalweg.sim.kernel import SECOND_US
@@ -45,9 +45,9 @@ class GossipScenario(Scenario):
         routing = Chord(membership) if self.on_chord else Prefix(membership)
         return Stack([membership, routing, *self.above(routing)])
 
-    def above(self, routing: Chord | Prefix) -> list[Dissemination | Gossip]:
-        dissemination = Dissemination(routing)
-        return [dissemination, Gossip(routing, dissemination, TIMES)]
+    def above(self, routing: Chord | Prefix) -> list[QuerySpreading | Gossip]:
+        spreading = QuerySpreading(routing)
+        return [spreading, Gossip(routing, spreading, TIMES)]
 
     def admit(self, world: World, address: Address) -> None:
         contacts = tuple(contact(world, self.generator, address))
@@ -65,11 +65,11 @@ class GossipScenario(Scenario):
         if standing and self.generator.chance(0.3):
             query = self.generator.choice(standing)
             self.dropped.add(query)
-            world.call(host.address, "dissemination", Drop(query))
+            world.call(host.address, "query-spreading", Drop(query))
         else:
             query = f"q{len(self.submitted) + 1}"
             self.submitted[query] = f"SELECT {query} FROM {host.address}"
-            world.call(host.address, "dissemination", Submit(query, self.submitted[query]))
+            world.call(host.address, "query-spreading", Submit(query, self.submitted[query]))
 
     def can_spare(self, world: World, host: Host) -> bool:
         return super().can_spare(world, host) and are_acquainted(world, host)
@@ -114,17 +114,17 @@ class GossipScenario(Scenario):
             case "submit", [address, query]:
                 self.submitted[query] = f"SELECT {query} FROM {address}"
                 request = Submit(query, self.submitted[query])
-                world.call(address, "dissemination", request)
+                world.call(address, "query-spreading", request)
                 return []
             case "drop", [address, query]:
                 self.dropped.add(query)
-                world.call(address, "dissemination", Drop(query))
+                world.call(address, "query-spreading", Drop(query))
                 return []
         return super().command(world, verb, words)
 
 
-def table_at(host: Host) -> Dissemination:
+def table_at(host: Host) -> QuerySpreading:
     assert host.stack is not None
-    found = host.stack["dissemination"]
-    assert isinstance(found, Dissemination)
+    found = host.stack["query-spreading"]
+    assert isinstance(found, QuerySpreading)
     return found

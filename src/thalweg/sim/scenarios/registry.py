@@ -9,11 +9,11 @@ from thalweg.sim.scenarios.alerts import AlertsScenario
 from thalweg.sim.scenarios.chord import ChordScenario
 from thalweg.sim.scenarios.coordinators import CoordinatorsScenario
 from thalweg.sim.scenarios.dht import DhtScenario
-from thalweg.sim.scenarios.dissemination import DisseminationScenario
 from thalweg.sim.scenarios.distribution import DistributionScenario
 from thalweg.sim.scenarios.gossip import GossipScenario
 from thalweg.sim.scenarios.membership import MembershipScenario
 from thalweg.sim.scenarios.prefix import PrefixScenario
+from thalweg.sim.scenarios.query_spreading import QuerySpreadingScenario
 from thalweg.sim.scenarios.sand import SandScenario
 
 _ALL: tuple[type[Scenario], ...] = (
@@ -21,7 +21,7 @@ _ALL: tuple[type[Scenario], ...] = (
     ChordScenario,
     DhtScenario,
     PrefixScenario,
-    DisseminationScenario,
+    QuerySpreadingScenario,
     GossipScenario,
     AlertsScenario,
     CoordinatorsScenario,

@@ -1,0 +1,1 @@
+"""Placement problems from CQL queries and measured rates."""

@@ -1,0 +1,1 @@
+"""The heuristic planner that SQPR is compared with (section V-A)."""

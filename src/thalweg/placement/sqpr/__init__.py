@@ -1,0 +1,1 @@
+"""SQPR: stream query planning with reuse, in a data centre."""
