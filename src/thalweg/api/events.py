@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 
 from starlette.concurrency import run_in_threadpool
 
-from thalweg.api.bell import TickBell, rung
+from thalweg.api.tick_signal import TickSignal, rung
 from thalweg.engine.sinks.encode import json_lines
 from thalweg.engine.site import Position, Site
 from thalweg.engine.site.reading import Page
@@ -23,13 +23,13 @@ ROWS_PER_WRITE = 1_000
 
 
 async def events(
-    site: Site, bell: TickBell, query: QueryDef, after: Position
+    site: Site, tick_signal: TickSignal, query: QueryDef, after: Position
 ) -> AsyncIterator[str]:
     """All rows behind a position, then rows as they come, until the query ends."""
     columns = shape_of(query).columns
     yield "retry: 1000\n\n"
     while True:
-        tick = bell.next
+        tick = tick_signal.next
         end = site.ending(query)  # before looking, so that no row is left behind it
         last = site.reading.last_tick()
         pages = site.reading.pages(query.name, columns, after, last)
@@ -41,7 +41,7 @@ async def events(
         if end is not None:
             yield f"event: end\ndata: {json.dumps({'reason': end})}\n\n"
             return
-        if bell.closing:
+        if tick_signal.closing:
             return
         if not await rung(tick, KEEP_ALIVE_S):
             yield ": still here\n\n"

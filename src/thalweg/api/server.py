@@ -43,7 +43,7 @@ class Server(uvicorn.Server):
         self._started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._app.state.bell.close()
+        self._app.state.tick_signal.close()
         await super().shutdown(sockets)
 
 

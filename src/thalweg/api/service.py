@@ -10,8 +10,8 @@ from anyio import CapacityLimiter
 from fastapi import FastAPI
 
 from thalweg.api import problems
-from thalweg.api.bell import TickBell
 from thalweg.api.routes import groups, operations, queries, sinks, streams
+from thalweg.api.tick_signal import TickSignal
 from thalweg.engine.site import Site
 
 _ABOUT = """
@@ -25,10 +25,10 @@ def make_app(site: Site) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.bell = TickBell(site)
+        app.state.tick_signal = TickSignal(site)
         app.state.pushers = CapacityLimiter(streams.AT_ONCE)
         yield
-        app.state.bell.close()
+        app.state.tick_signal.close()
 
     app = FastAPI(
         title="Thalweg", version=version("thalweg"), description=_ABOUT, lifespan=lifespan

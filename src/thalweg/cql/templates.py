@@ -25,7 +25,7 @@ from thalweg.cql.parser.literals import number, temporal
 from thalweg.cql.syntax import NOWHERE, CreateQuery, Literal, Name, Statement
 from thalweg.plan.catalog import Catalog, Definition, QueryDef
 from thalweg.plan.expr import Lit
-from thalweg.plan.shapes import Kin, shape_of_plan
+from thalweg.plan.shapes import TemplateId, shape_of_plan
 from thalweg.plan.types import VARCHAR, SqlType
 
 MOST = 4_096  # outlines and templates; then all are forgotten
@@ -38,7 +38,7 @@ Variant = tuple[SqlType | str, ...]  # of each constant the type, or the text
 @dataclass(frozen=True, slots=True)
 class Template:
     plan: OpenPlan
-    kin: Kin
+    template_id: TemplateId
     from_now: bool
     reads: tuple[tuple[str, Definition], ...]  # what the plan was made for
     behind: int  # characters between the last token and the end of the statement
@@ -65,7 +65,7 @@ class Recurring:
         start, end = self.span
         made = self.template
         plan = made.plan.filled(self.constants)
-        return Change(QueryDef(name, plan, text[start:end], made.from_now, made.kin))
+        return Change(QueryDef(name, plan, text[start:end], made.from_now, made.template_id))
 
     def parsed(self, text: str) -> Statement:
         return parse_at(text, self.span[0])
@@ -163,7 +163,7 @@ def _template(
     )
     template = Template(
         OpenPlan(plan),
-        Kin(shape_of_plan(plan)),
+        TemplateId(shape_of_plan(plan)),
         query.from_now,
         tuple(context.findings.reads.items()),
         statement.stop - query.span[1],

@@ -1,7 +1,7 @@
 """Spark's daemon of Python workers, which says nothing when Spark lets an idle worker go.
 
 Spark closes the socket of a worker that has had nothing to do for a minute. Over a Unix socket the
-worker notices as it says goodbye, and PySpark's daemon prints that as an error. Spark runs this
+worker listeners as it says goodbye, and PySpark's daemon prints that as an error. Spark runs this
 module in the daemon's place (`spark.python.daemon.module`); it must not start threads.
 """
 

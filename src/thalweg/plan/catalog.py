@@ -10,7 +10,7 @@ from thalweg.plan.types import BIGINT, DATE, INTEGER, TIMESTAMP, SqlType
 
 if TYPE_CHECKING:
     from thalweg.plan.nodes import Node
-    from thalweg.plan.shapes import Kin, Shape
+    from thalweg.plan.shapes import Shape, TemplateId
 
 MICROSECONDS_PER_MILLISECOND = 1000
 
@@ -74,11 +74,11 @@ class ViewDef:
 class QueryDef:
     """A standing query; `from_now` sets its horizon to the instant of its submission.
 
-    It never changes. But its plan, which takes many times the space of its text, may be given up
-    (`rest`), and then is made again for whoever asks: most of a site's queries are never looked at.
+    It never changes. But its plan, which takes many times the space of its text, may be released
+    (`release_plan`), and is then recompiled on demand: most queries of a site are never looked at.
     """
 
-    __slots__ = ("_again", "_plan", "from_now", "kin", "name", "shape", "text")
+    __slots__ = ("_plan", "_recompile", "from_now", "name", "shape", "template_id", "text")
 
     def __init__(
         self,
@@ -86,23 +86,23 @@ class QueryDef:
         plan: Node,
         text: str = "",
         from_now: bool = False,
-        kin: Kin | None = None,
+        template_id: TemplateId | None = None,
     ) -> None:
-        self.name, self.text, self.from_now, self.kin = name, text, from_now, kin
+        self.name, self.text, self.from_now, self.template_id = name, text, from_now, template_id
         self._plan: Node | None = plan
-        self._again: Callable[[QueryDef], Node] | None = None
-        self.shape = kin.shape if kin is not None else None  # see `shapes.shape_of`
+        self._recompile: Callable[[QueryDef], Node] | None = None
+        self.shape = template_id.shape if template_id is not None else None  # see `shapes.shape_of`
 
     @property
     def plan(self) -> Node:
         if self._plan is not None:
             return self._plan
-        assert self._again is not None
-        return self._again(self)
+        assert self._recompile is not None
+        return self._recompile(self)
 
-    def rest(self, shape: Shape, again: Callable[[QueryDef], Node]) -> None:
-        """Give the plan up; `again` makes the same one from the text."""
-        self._plan, self.kin, self.shape, self._again = None, None, shape, again
+    def release_plan(self, shape: Shape, recompile: Callable[[QueryDef], Node]) -> None:
+        """Drop the plan; `recompile` makes the same one from the text."""
+        self._plan, self.template_id, self.shape, self._recompile = None, None, shape, recompile
 
     def __repr__(self) -> str:
         return f"QueryDef({self.name}: {self.text})"

@@ -23,9 +23,9 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kin:
-    """Queries of one kin have the same plan but for constants in the conditions of its rows: what
-    does not depend on these has to be found out for one of them only."""
+class TemplateId:
+    """Queries of one template have the same plan but for constants in conditions: what does not
+    depend on these constants is computed for one of them only."""
 
     shape: Shape
 

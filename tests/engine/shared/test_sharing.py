@@ -34,8 +34,8 @@ from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.groups import aggregate_grouping as lifting_rules
 from thalweg.engine.shared.groups import families
 from thalweg.engine.shared.groups.cost_model import Sharing
-from thalweg.engine.shared.groups.regroup_actions import Round
-from thalweg.engine.shared.groups.running_group import Generation, core_of
+from thalweg.engine.shared.groups.regroup_actions import RegroupActions
+from thalweg.engine.shared.groups.running_group import RunningGroup, core_of
 from thalweg.engine.shared.kernels import group
 
 SEEN: Counter[str] = Counter()
@@ -133,15 +133,15 @@ def count(engine: SharedEngine) -> None:
     """What the drawn sets really did."""
     SEEN["generations"] += len(engine.generations)
     SEEN["members"] += len(engine.homes)
-    lifted = [g for g in engine.generations.values() if g.is_lifted]
-    SEEN["lifted"] += len(lifted)
+    member_aggregates = [g for g in engine.generations.values() if g.runs_aggregates]
+    SEEN["member_aggregates"] += len(member_aggregates)
     SEEN["of partial aggregates"] += sum(
-        any(isinstance(o, ph.Partials) for o in ph.walk(g.run.output)) for g in lifted
+        any(isinstance(o, ph.Partials) for o in ph.walk(g.run.output)) for g in member_aggregates
     )
-    homes = [{m.epoch for m in engine.members_of(g.name)} for g in lifted]
-    most = max((len(engine.members_of(g.name)) for g in lifted), default=0)
-    SEEN["most lifted together"] = max(most, SEEN["most lifted together"])
-    SEEN["lifted after they had run"] += sum(len(epochs) > 1 for epochs in homes)
+    homes = [{m.epoch for m in engine.members_of(g.name)} for g in member_aggregates]
+    most = max((len(engine.members_of(g.name)) for g in member_aggregates), default=0)
+    SEEN["most member_aggregates together"] = max(most, SEEN["most member_aggregates together"])
+    SEEN["member_aggregates after they had run"] += sum(len(epochs) > 1 for epochs in homes)
     for pushed in engine.pushed.values():
         for family in pushed.families:
             for column in (*family.constants.looked_up, *family.constants.checked):
@@ -205,8 +205,8 @@ def test_every_rule_and_every_kind_of_index_is_hit() -> None:
                 run(alike(form, top, born), 3, "one task", sharing=Sharing.WHEREVER_POSSIBLE)
     wanted = {
         "generations",
-        "lifted",
-        "lifted after they had run",
+        "member_aggregates",
+        "member_aggregates after they had run",
         "members",
         "equality",
         "at least",
@@ -234,7 +234,7 @@ def run_later() -> None:
 def test_aggregates_that_come_one_after_the_other_are_brought_together() -> None:
     SEEN.clear()
     run_later()
-    assert SEEN["most lifted together"] == len(LATER)
+    assert SEEN["most member_aggregates together"] == len(LATER)
 
 
 def test_windows_of_one_slide_are_answered_together() -> None:
@@ -243,16 +243,21 @@ def test_windows_of_one_slide_are_answered_together() -> None:
     for (form, top, born), kind, way in zip(drawn, cycle(KINDS), cycle(WAYS), strict=False):
         workload = alike(form, top, born, windows=SLIDING, kind=kind)
         run(workload, 2, way, sharing=Sharing.WHEREVER_POSSIBLE)
-    wanted = ("generations", "lifted", "lifted after they had run", "of several windows")
+    wanted = (
+        "generations",
+        "member_aggregates",
+        "member_aggregates after they had run",
+        "of several windows",
+    )
     assert all(SEEN[w] for w in wanted), SEEN
 
 
 def test_partial_aggregates_serve_windows_that_slide_over_the_same_tuples() -> None:
     SEEN.clear()
     run(alike("", TOPS[4], windows=SLIDING), 2, "one task", sharing=Sharing.WHEREVER_POSSIBLE)
-    assert not SEEN["lifted"]
+    assert not SEEN["member_aggregates"]
     run(alike(FORMS[0], TOPS[4], windows=SLIDING), 2, "rows", sharing=Sharing.WHEREVER_POSSIBLE)
-    assert SEEN["lifted"]
+    assert SEEN["member_aggregates"]
 
 
 def test_partial_aggregates_are_made_for_many_members_at_once(
@@ -266,7 +271,7 @@ def test_partial_aggregates_are_made_for_many_members_at_once(
         workload = alike(form, top, born, windows=("[Range 4 Slide 2]",), kind=kind)
         run(workload, 2, way, sharing=Sharing.WHEREVER_POSSIBLE)
     assert SEEN["of partial aggregates"]
-    assert SEEN["lifted after they had run"]
+    assert SEEN["member_aggregates after they had run"]
 
 
 @pytest.mark.parametrize("since", ["", "FROM NOW"])
@@ -277,7 +282,7 @@ def test_a_query_that_moves_remembers_that_it_has_had_a_row(since: str) -> None:
         for kind, way in zip(KINDS, WAYS, strict=True):
             workload = alike(FORMS[4], top, (0, 2, 5, 6), since, RANGES[:1], kind)
             run(workload, 1, way, sharing=Sharing.WHEREVER_POSSIBLE, restarts={8, 9})
-    assert SEEN["lifted after they had run"]
+    assert SEEN["member_aggregates after they had run"]
 
 
 def test_what_stands_on_such_a_row_with_state_of_its_own_does_not_move() -> None:
@@ -315,7 +320,7 @@ MUTANTS = {
     "all members have the loosest windows": (families, "ends_of", _ends_by_the_loosest),
     "equal rows are not netted": (families._Rows, "of", _nothing_repeated),
     "open rows are forgotten": (group, "_remember", _forgets),
-    "members move where they are not covered": (Generation, "covers", _takes_anybody),
+    "members move where they are not covered": (RunningGroup, "covers", _takes_anybody),
     "residual conditions are not checked": (
         families,
         "_passing",
@@ -350,10 +355,18 @@ def _moved_at_once(self, members, beside, **options):  # type: ignore[no-untyped
     return home
 
 
-_generation = Round.generation
+_generation = RegroupActions.generation
 MUTANTS_OF_LIFTING = {
-    "what only some have seen is not waited for": (lifting_rules, "is_outlived", _all_is_outlived),
-    "members move before their new home has caught up": (Round, "generation", _moved_at_once),
+    "what only some have seen is not waited for": (
+        lifting_rules,
+        "history_expired",
+        _all_is_outlived,
+    ),
+    "members move before their new home has caught up": (
+        RegroupActions,
+        "generation",
+        _moved_at_once,
+    ),
     "a new home looks at no window until it has members": (
         shared_engine,
         "windows_in",
@@ -409,4 +422,4 @@ def test_groups_of_different_aggregates_over_the_same_rows_have_one_state_of_the
     workload = SharedWorkload(text, {"S": tuples, "R": []}, lives, (True,) * len(texts))
     SEEN.clear()
     run(workload, 2, way, sharing=Sharing.WHEREVER_POSSIBLE)
-    assert SEEN["lifted"] > SEEN["generations"] / 2
+    assert SEEN["member_aggregates"] > SEEN["generations"] / 2

@@ -14,13 +14,13 @@ from tests.engine.shared.sharing_workloads import FORMS, KINDS, TOPS
 from tests.engine.shared.test_sharing import RANGES, SLIDING, alike, run
 
 from thalweg.cql import compile_script
-from thalweg.engine.shared.compile.planning import Registered
+from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.groups import regrouping
 from thalweg.engine.shared.groups import running_group as groups
 from thalweg.engine.shared.groups.cost_model import Sharing
-from thalweg.engine.shared.groups.regroup_actions import Round, tighter
-from thalweg.engine.shared.groups.running_group import Generation
+from thalweg.engine.shared.groups.regroup_actions import RegroupActions, tighter
+from thalweg.engine.shared.groups.running_group import RunningGroup
 from thalweg.sharing.core import NormalQuery
 from thalweg.sharing.normal import normalise
 from thalweg.sharing.representative import representative
@@ -55,7 +55,7 @@ class Site:
             self.engine.push("S", pl.DataFrame(rows))
             self.engine.run_to_end()
 
-    def only_group(self) -> Generation:
+    def only_group(self) -> RunningGroup:
         (generation,) = self.engine.generations.values()
         return generation
 
@@ -136,7 +136,7 @@ def test_aggregates_are_computed_for_those_who_are_left(
     site = Site(tmp_path, sharing)
     site.submit(**{f"q{i}": _count(i) for i in range(6)})
     site.run(ticks=3)
-    assert site.only_group().is_lifted
+    assert site.only_group().runs_aggregates
     site.drop(*(f"q{i}" for i in range(left, 6)))
     site.run(ticks=5)
     family = site.only_group().family
@@ -156,14 +156,14 @@ def run_leaving() -> None:
 
 def test_who_stays_says_what_it_would_say_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     found: Counter[bool] = Counter()
-    is_too_loose = Round.is_too_loose
+    is_too_loose = RegroupActions.is_too_loose
 
-    def counted(self: Round, generation: Generation, members: list[Registered]) -> bool:
+    def counted(self: RegroupActions, generation: RunningGroup, members: list[Run]) -> bool:
         answer = is_too_loose(self, generation, members)
-        found[generation.is_lifted] += answer
+        found[generation.runs_aggregates] += answer
         return answer
 
-    monkeypatch.setattr(Round, "is_too_loose", counted)
+    monkeypatch.setattr(RegroupActions, "is_too_loose", counted)
     run_leaving()
     assert found[True]
     assert found[False]
@@ -172,7 +172,7 @@ def test_who_stays_says_what_it_would_say_alone(monkeypatch: pytest.MonkeyPatch)
 def test_a_new_home_that_does_not_know_enough_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (groups, regrouping):
         monkeypatch.setattr(module, "knows_enough", lambda *_: True)
-    monkeypatch.setattr(Round, "complete", lambda *_: {"S": 1 << 40, "R": 1 << 40})
+    monkeypatch.setattr(RegroupActions, "complete", lambda *_: {"S": 1 << 40, "R": 1 << 40})
     with pytest.raises((AssertionError, KeyError)):
         run_leaving()
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from tests.engine.site.conftest import OpenSite, rows, said
 
 from thalweg.engine.shared.compile import physical as ph
-from thalweg.engine.shared.compile.planning import Registered, make_plan
+from thalweg.engine.shared.compile.planning import Run, make_plan
 from thalweg.engine.shared.kernels.registry import KERNELS
 from thalweg.engine.site import Site
-from thalweg.engine.site.parking import culprits, is_surroundings, last_line
+from thalweg.engine.site.parking import culprits, is_environment_error, last_line
 
 SCRIPT = """
 CREATE STREAM S (a INTEGER) TIMESTAMP BY ts;
@@ -113,7 +113,7 @@ def test_a_query_that_can_not_be_planned_is_parked_too(
 ) -> None:
     monkeypatch.setattr("thalweg.engine.site.ticker._LONGEST_PAUSE_S", 0.01)
 
-    def planned(queries: Iterable[Registered], *rest: Any) -> Any:
+    def planned(queries: Iterable[Run], *rest: Any) -> Any:
         chosen = list(queries)
         if any(q.name == "poisoned" for q in chosen):
             raise KeyError("no plan for this")
@@ -155,8 +155,8 @@ def test_errors_out_of_spark_workers_are_read() -> None:
         "ZeroDivisionError: division by zero\n\n\tat org.apache.spark.Something(Some.scala:1)"
     )
     assert last_line(RuntimeError(text)) == "ZeroDivisionError: division by zero"
-    assert not is_surroundings(RuntimeError(text))
-    assert is_surroundings(RuntimeError(text.replace("ZeroDivisionError", "MemoryError")))
+    assert not is_environment_error(RuntimeError(text))
+    assert is_environment_error(RuntimeError(text.replace("ZeroDivisionError", "MemoryError")))
     assert last_line(ValueError("a\nb")) == "ValueError: a"
     assert last_line(ConnectionRefusedError(111, "no")).startswith("Spark is gone")
-    assert is_surroundings(ConnectionRefusedError(111, "no"))
+    assert is_environment_error(ConnectionRefusedError(111, "no"))

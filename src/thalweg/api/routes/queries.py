@@ -190,7 +190,7 @@ async def results(
     position = _position(last_event_id or after)
     site.reading.check(position)
     if wanted == "sse":
-        stream = events(site, request.app.state.bell, query, position)
+        stream = events(site, request.app.state.tick_signal, query, position)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
     lines, behind = await run_in_threadpool(_some_lines, site, query.name, position, limit)

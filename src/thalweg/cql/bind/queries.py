@@ -1,4 +1,4 @@
-"""Whole queries: blocks, set operators, WITH, and ISTREAM and its kin."""
+"""Whole queries: blocks, set operators, WITH, and ISTREAM and its template_id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries: SELECT, FROM with windows and joins, set operators, WITH, and ISTREAM and its kin."""
+"""Queries: SELECT, FROM with windows and joins, set operators, WITH, and ISTREAM, DSTREAM, RSTREAM."""
 
 from __future__ import annotations
 

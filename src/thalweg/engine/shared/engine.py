@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from thalweg.engine.shared.compile.planning import Registered, make_plan
+from thalweg.engine.shared.compile.planning import Run, make_plan
 from thalweg.engine.shared.groups.cost_model import Observed, Sharing
 from thalweg.engine.shared.groups.families import Lengths
 from thalweg.engine.shared.groups.members import window_classes, windows_in
@@ -35,7 +35,7 @@ from thalweg.engine.shared.tick.cut import Cut, make_cut, watermark
 from thalweg.engine.shared.tick.delivery import Pushed, deliver, pushed_of
 from thalweg.engine.shared.tick.executors import Executor, InProcess
 from thalweg.engine.shared.tick.measures import Tick, added, phases_of, rows_by_run
-from thalweg.engine.shared.tick.plan_files import Artefacts
+from thalweg.engine.shared.tick.plan_files import PlanFiles
 from thalweg.engine.shared.tick.runner import read_report
 from thalweg.engine.shared.tick.spec import floors_of, stems_of, tick_spec
 from thalweg.engine.shared.tick.task import Plan, TaskReport
@@ -74,7 +74,7 @@ class SharedEngine:
         self.results = Results(self.folder)
         self.outlet = outlet or NoOutlet()
         self.streams: dict[str, StreamDef] = {}
-        self.queries: dict[str, Registered] = {}
+        self.queries: dict[str, Run] = {}
         self.generations = {g.name: g for g in map(pickle.loads, self.store.generations())}
         self.homes = Homes()
         self.archive = Archive(self.store, self.folder, self.queries.get)
@@ -93,9 +93,9 @@ class SharedEngine:
         self._settled = False  # whether grouping has nothing left to do
         self._waits_after: int | None = None  # the tick after which it could do nothing
         self._pushed: dict[str, Pushed] | None = None
-        self._runs: dict[str, Registered] | None = None
+        self._runs: dict[str, Run] | None = None
         self._windows: dict[str, list[Lengths]] = {}
-        self.artefacts = Artefacts(self.folder / "plans")
+        self.plan_files = PlanFiles(self.folder / "plans")
         for part in ("segments", "pushed"):
             (self.folder / part).mkdir(exist_ok=True)
 
@@ -109,7 +109,7 @@ class SharedEngine:
         with self._lock:
             self.streams[stream.name] = stream
 
-    def add_queries(self, queries: Iterable[QueryDef]) -> list[Registered]:
+    def add_queries(self, queries: Iterable[QueryDef]) -> list[Run]:
         """Register queries; they take part from the next tick on, and begin together.
 
         A query that the book knows (after a restart) goes on where it was.
@@ -165,14 +165,14 @@ class SharedEngine:
     # --- who is answered by whom
 
     @property
-    def runs(self) -> dict[str, Registered]:
+    def runs(self) -> dict[str, Run]:
         """What a tick computes: queries that run alone, and groups."""
         if self._runs is None:
             alone = self.homes.homeless(self.queries)
             self._runs = alone | {name: g.run for name, g in self.generations.items()}
         return self._runs
 
-    def run_of(self, query: str) -> Registered | None:
+    def run_of(self, query: str) -> Run | None:
         """The run that answers a query."""
         home = self.homes.get(query)
         return self.generations[home].run if home is not None else self.queries.get(query)
@@ -188,7 +188,7 @@ class SharedEngine:
         self.store.change_segments("segments", added, [])
         self._segments |= {s.key: s for s in added}
 
-    def members_of(self, generation: str) -> list[Registered]:
+    def members_of(self, generation: str) -> list[Run]:
         return [self.queries[q] for q in self.homes.members_of(generation)]
 
     def windows_of(self, generation: str) -> list[Lengths]:
@@ -331,7 +331,7 @@ class SharedEngine:
         levels = 1 + max((plan.level_of(o) for f in plan.flows for _, o in f.outputs), default=0)
         encoded = msgspec.msgpack.encode(spec)
         packed = self.executor.run(encoded, cut.tasks, levels, len(divided) or 1)
-        self.artefacts.keep_only(
+        self.plan_files.keep_only(
             {spec.plan, *(g.families for g in spec.groups.values() if g.families)}
         )
         return [read_report(r) for r in packed]

@@ -8,14 +8,14 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from thalweg.engine.shared.compile.columns import needed_columns
-from thalweg.engine.shared.compile.planning import Registered
+from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.compile.query import compile_query
 from thalweg.engine.shared.frames import FOREVER
 from thalweg.engine.shared.groups.cost_model import Sharing
 from thalweg.engine.shared.tick.task import BEGINNING
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.plan.nodes import check_output, resolution_us
-from thalweg.plan.shapes import Kin, shape_of
+from thalweg.plan.shapes import TemplateId, shape_of
 from thalweg.sharing.alike import Alike
 from thalweg.sharing.core import NormalQuery
 
@@ -28,7 +28,7 @@ Begun = tuple[int, int | None, dict[str, int]]  # epoch, from when on it counts,
 
 @dataclass(frozen=True, slots=True)
 class _Common:
-    """What queries of one kin have in common."""
+    """What queries of one template_id have in common."""
 
     columns: tuple[str, ...]
     reads: tuple[StreamDef, ...]
@@ -47,17 +47,17 @@ class Registering:
         self._known = engine.store.queries(names)
         self._homes = engine.store.homes(names)
         self._epoch = engine.store.tick()[0] + 1
-        self._common: dict[Kin, _Common] = {}
-        self._begun: dict[tuple[Kin, bool], Begun] = {}
+        self._common: dict[TemplateId, _Common] = {}
+        self._begun: dict[tuple[TemplateId, bool], Begun] = {}
 
-    def registered(self, query: QueryDef) -> Registered:
+    def registered(self, query: QueryDef) -> Run:
         """A query as the engine runs it: as the book knows it, or new."""
         engine, plan, common = self._engine, query.plan, self._common_of(query)
         for stream in common.reads:
             engine.streams.setdefault(stream.name, stream)
         found = None if engine.sharing is Sharing.NEVER else common.forms.normal(plan)
         epoch, started, horizons = self._known.get(query.name) or self._begun_of(query, common)
-        return Registered(
+        return Run(
             query.name,
             common.columns,
             common.streams,
@@ -68,20 +68,20 @@ class Registering:
             plan if query.name not in self._homes else None,
         )
 
-    def fresh(self, queries: Iterable[Registered]) -> Iterator[Registered]:
+    def fresh(self, queries: Iterable[Run]) -> Iterator[Run]:
         """Those that the book does not know."""
         return (q for q in queries if q.name not in self._known)
 
-    def homes(self, queries: Iterable[Registered]) -> Iterator[tuple[str, str]]:
+    def homes(self, queries: Iterable[Run]) -> Iterator[tuple[str, str]]:
         """Where those live that lived in a group before a restart."""
         return ((q.name, self._homes[q.name]) for q in queries if q.name in self._homes)
 
     def _common_of(self, query: QueryDef) -> _Common:
-        if query.kin is None:
+        if query.template_id is None:
             return self._find_common(query)
-        if query.kin not in self._common:
-            self._common[query.kin] = self._find_common(query)
-        return self._common[query.kin]
+        if query.template_id not in self._common:
+            self._common[query.template_id] = self._find_common(query)
+        return self._common[query.template_id]
 
     def _find_common(self, query: QueryDef) -> _Common:
         check_output(query.plan)
@@ -95,9 +95,9 @@ class Registering:
         )
 
     def _begun_of(self, query: QueryDef, common: _Common) -> Begun:
-        if query.kin is None:
+        if query.template_id is None:
             return self._begin(query, common)
-        key = query.kin, query.from_now
+        key = query.template_id, query.from_now
         if key not in self._begun:
             self._begun[key] = self._begin(query, common)
         return self._begun[key]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.engine.shared.compile.physical import Ending
 from thalweg.engine.shared.compile.physical import walk as walk_physical
-from thalweg.engine.shared.compile.planning import Registered, make_plan
+from thalweg.engine.shared.compile.planning import Run, make_plan
 from thalweg.engine.shared.engine import ROWS_FOR_MORE_TASKS, SECONDS_FOR_MORE_TASKS
 from thalweg.engine.shared.explain import State, describe, describe_job
 from thalweg.engine.shared.explain.state import sizes
@@ -61,7 +61,7 @@ def _explained(site: Site, query: QueryDef, form: str) -> Explanation:
         return Explanation(plan_text(query.plan), data)
     if form == "shared":
         return explain_sharing(site, query)
-    with site.turns.between_ticks():
+    with site.gate.between_ticks():
         plan, flow, output = _planned(site, query)
         if form == "physical":
             state = _state(site, plan, query)
@@ -91,7 +91,7 @@ def _of_member(site: Site, query: QueryDef, home: str, group: Branch) -> Branch:
     kind = member.normal.kind.value if member.normal.kind else "changelog"
     remarks = (
         "its own rows of its group's"
-        if site.engine.generations[home].is_lifted
+        if site.engine.generations[home].runs_aggregates
         else "made of its group's rows for whoever reads or listens",
         *profile_text(profile(core_of(member), rep), rep).splitlines(),
     )
@@ -112,7 +112,7 @@ def _planned(site: Site, query: QueryDef) -> tuple[Plan, Flow, Ending]:
     else:
         columns = tuple(f.name for f in query.plan.schema)
         streams = tuple(sorted(s.name for s in base_streams(query.plan)))
-        made = Registered(query.name, columns, streams, -1, None, (), plan=query.plan)
+        made = Run(query.name, columns, streams, -1, None, (), plan=query.plan)
         plan = make_plan([*engine.runs.values(), made], engine.streams, stems_of(engine.store))
         run = query.name
     return next(

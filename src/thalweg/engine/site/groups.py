@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from thalweg.engine.shared.compile.planning import Registered
+from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.groups.families import Family
 from thalweg.engine.shared.groups.members import families_of
-from thalweg.engine.shared.groups.running_group import Generation, core_of
+from thalweg.engine.shared.groups.running_group import RunningGroup, core_of
 from thalweg.engine.site.savings import Cost, Estimate, Measurement, estimate, measure
 from thalweg.plan.nodes import Schema
 from thalweg.plan.text import expr_text
@@ -55,8 +55,8 @@ class GroupStatus:
 
 
 def group_status(
-    generation: Generation,
-    members: Sequence[Registered],
+    generation: RunningGroup,
+    members: Sequence[Run],
     costs: dict[str, Cost],
     statistics: Statistics,
 ) -> GroupStatus:
@@ -85,7 +85,7 @@ def group_status(
 
 
 def _family_status(
-    family: Family, generation: Generation, members: dict[str, Registered]
+    family: Family, generation: RunningGroup, members: dict[str, Run]
 ) -> FamilyStatus:
     rep = generation.representative
     columns = group_columns(generation)
@@ -102,14 +102,14 @@ def _family_status(
     )
 
 
-def _above(generation: Generation, members: Sequence[Registered]) -> str:
-    if not generation.is_lifted or not members:
+def _above(generation: RunningGroup, members: Sequence[Run]) -> str:
+    if not generation.runs_aggregates or not members:
         return ""
     assert members[0].normal is not None
     return above_text(members[0].normal)
 
 
-def group_columns(generation: Generation) -> Schema:
+def group_columns(generation: RunningGroup) -> Schema:
     """The group's columns as people call them: its attributes; stamps are in no condition."""
     rep = generation.representative
     named = named_columns(rep.streams)

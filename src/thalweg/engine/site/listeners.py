@@ -9,7 +9,7 @@ from contextlib import suppress
 log = logging.getLogger(__name__)
 
 
-class Notices:
+class Listeners:
     def __init__(self) -> None:
         self._listeners: list[Callable[[], None]] = []
 

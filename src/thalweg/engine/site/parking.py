@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from thalweg.engine.shared.compile.planning import Registered, make_plan
+from thalweg.engine.shared.compile.planning import Run, make_plan
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.tick.cut import Cut
 from thalweg.engine.shared.tick.spec import stems_of
@@ -36,7 +36,7 @@ _SURROUNDINGS = (
 )
 
 
-def is_surroundings(error: BaseException) -> bool:
+def is_environment_error(error: BaseException) -> bool:
     """Whether an error comes from what is around the engine rather than from a query."""
     if isinstance(error, (OSError, MemoryError)):
         return True
@@ -86,7 +86,7 @@ def park_culprits(engine: SharedEngine, book: Book) -> dict[str, str]:
             else:
                 engine.rehearse(cut, names)
         except Exception as error:
-            if is_surroundings(error):
+            if is_environment_error(error):
                 raise
             if len(names) == 1:
                 errors[names[0]] = last_line(error)
@@ -118,7 +118,7 @@ def park_culprits(engine: SharedEngine, book: Book) -> dict[str, str]:
     return parked
 
 
-def _without(cut: Cut, parked: list[str], rest: dict[str, Registered]) -> Cut:
+def _without(cut: Cut, parked: list[str], rest: dict[str, Run]) -> Cut:
     """The same tick for the runs that are left: flows that nobody follows any more end."""
     left = [n for n in cut.queries if n not in parked]
     flows = {rest[n].flow for n in left if n in rest}

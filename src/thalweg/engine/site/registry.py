@@ -14,7 +14,7 @@ from thalweg.engine.site.dropping import purge_stream, reread_segments
 from thalweg.engine.site.feeds import Feeds
 from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.scripts import Change, CompileEach, Compiler, Script, Text
-from thalweg.engine.site.tick_gate import Turns
+from thalweg.engine.site.tick_gate import TickGate
 from thalweg.engine.sources.feed import Source
 from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef
 from thalweg.plan.nodes import Node
@@ -36,7 +36,7 @@ class Registry:
         book: Book,
         outlet: SiteOutlet,
         feeds: Feeds,
-        turns: Turns,
+        gate: TickGate,
         *,
         compiler: Compiler,
         open_source: OpenSource,
@@ -45,7 +45,7 @@ class Registry:
     ) -> None:
         self.catalog = Catalog()
         self._engine, self._book, self._outlet, self._feeds = engine, book, outlet, feeds
-        self._turns = turns
+        self._gate = gate
         self._compiler, self._open_source, self._open_sink = compiler, open_source, open_sink
         self._base_folder = base_folder
         self._shapes: dict[Shape, Shape] = {}  # each once: many queries have the same
@@ -74,15 +74,15 @@ class Registry:
     def _settle(self, catalog: Catalog, fresh: Iterable[QueryDef]) -> None:
         """The catalog stands; its new queries are registered, and their plans can go."""
         self.catalog = catalog
-        again = self._plan_again  # one object for all
+        recompile = self._recompile  # one object for all
         for query in fresh:
-            query.rest(query.shape or self._one_shape(query), again)
+            query.release_plan(query.shape or self._one_shape(query), recompile)
 
     def _one_shape(self, query: QueryDef) -> Shape:
         shape = shape_of(query)
         return self._shapes.setdefault(shape, shape)
 
-    def _plan_again(self, query: QueryDef) -> Node:
+    def _recompile(self, query: QueryDef) -> Node:
         catalog = self.catalog
         if self._readable is None or self._readable[0] is not catalog:
             named = {k: d for k, d in catalog.definitions.items() if not isinstance(d, QueryDef)}
@@ -91,14 +91,14 @@ class Registry:
 
     def execute(self, text: str, name: str, folder: Path | None) -> Script:
         """Compile, write down in one transaction, apply. Any failure leaves all as it was."""
-        with self._turns.between_ticks(), _without_collections():
+        with self._gate.between_ticks(), _without_collections():
             script = self._compiler(text, self.catalog, name=name)
             self._apply([script], [Text(text, folder)])
             return script
 
     def execute_each(self, texts: Sequence[Text], compiler: CompileEach) -> Sequence[Script]:
         """As `execute`, for all statements in which the compiler finds no mistake."""
-        with self._turns.between_ticks(), _without_collections():
+        with self._gate.between_ticks(), _without_collections():
             scripts = compiler([t.cql for t in texts], self.catalog)
             self._apply(scripts, texts)
             return scripts

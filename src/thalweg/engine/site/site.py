@@ -28,7 +28,7 @@ from thalweg.engine.site.explaining_groups import explain_group, explain_groups,
 from thalweg.engine.site.explanation import Explanation
 from thalweg.engine.site.feeds import Feeds, SiteFeed
 from thalweg.engine.site.following import columns_of, follow_pages
-from thalweg.engine.site.listeners import Notices
+from thalweg.engine.site.listeners import Listeners
 from thalweg.engine.site.lock import FolderLock
 from thalweg.engine.site.metrics import SiteMetrics
 from thalweg.engine.site.outlet import SiteOutlet
@@ -38,8 +38,8 @@ from thalweg.engine.site.registry import OpenSink, OpenSource, Registry
 from thalweg.engine.site.scripts import CompileEach, Compiler, Script, Text
 from thalweg.engine.site.settings import SiteSettings
 from thalweg.engine.site.status import Health, QueryStatus, StreamStatus
-from thalweg.engine.site.status_collector import Survey
-from thalweg.engine.site.tick_gate import Turns
+from thalweg.engine.site.status_collector import StatusCollector
+from thalweg.engine.site.tick_gate import TickGate
 from thalweg.engine.site.ticker import Ticked, Ticker
 from thalweg.engine.sources.feed import Source
 from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
@@ -71,7 +71,7 @@ class Site:
             durable=self.settings.durable,
             retained_ticks=self.settings.retained_ticks,
         )
-        self.turns = Turns(self.engine)
+        self.gate = TickGate(self.engine)
         self.book = Book(self.engine.store)
         self.outlet = SiteOutlet(self.engine.store)
         self.engine.outlet = self.outlet
@@ -81,26 +81,26 @@ class Site:
             self.feeds,
             self.outlet,
             self.book,
-            self.turns,
+            self.gate,
             rows=self.settings.tick_rows,
             interval_s=self.settings.tick_interval_s,
             committed=self._ticked,
         )
         self.reading = Reading(self.engine.store, self.engine.archive, self.engine.retained_ticks)
-        self.survey = Survey(self)
+        self.status = StatusCollector(self)
         self._measured = SiteMetrics(self)
         self.registry = Registry(
             self.engine,
             self.book,
             self.outlet,
             self.feeds,
-            self.turns,
+            self.gate,
             compiler=compiler,
             open_source=open_source,
             open_sink=open_sink,
             base_folder=self.settings.base_folder,
         )
-        self.notices = Notices()
+        self.listeners = Listeners()
         self._open_sink, self._on_close = open_sink, on_close
         self._closed = False
         sweep_landed(self.engine)
@@ -245,20 +245,20 @@ class Site:
             return "closed"
         if self.catalog.find(query.name) is not query:
             return "stopped"
-        state = self.survey.state(query)
+        state = self.status.state(query)
         return state if state in ("finished", "parked") else None
 
     def attach(self, query: str, name: str, sink: Sink) -> None:
         """Let a sink of this process take what the query says from the next tick on."""
         found = self.query(query)
-        with self.turns.between_ticks():
+        with self.gate.between_ticks():
             self.outlet.attach(found.name, name, sink)
             self.engine.resubscribe()
 
     def detach(self, query: str, name: str) -> None:
         """Close a sink, for good."""
         found = self.query(query)
-        with self.turns.between_ticks(), self.engine.store.transaction():
+        with self.gate.between_ticks(), self.engine.store.transaction():
             self.book.remove_sink(found.name, name)
             self.outlet.detach(found.name, name)
             self.engine.resubscribe()
@@ -270,7 +270,7 @@ class Site:
         found = self.query(query)
         base = (folder or self.settings.base_folder).resolve()
         sink = self._open_sink(target, base)
-        with self.turns.between_ticks(), self.engine.store.transaction():
+        with self.gate.between_ticks(), self.engine.store.transaction():
             taken = {name for q, name, _, _ in self.book.sinks() if q == found.name}
             name = next(n for i in itertools.count(1) if (n := f"sink-{i}") not in taken)
             self.outlet.attach(found.name, name, sink)
@@ -281,18 +281,18 @@ class Site:
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call the listener, on any thread, after every tick and every change of the catalog, and
         when the site closes; gives how to stop it."""
-        return self.notices.listen(listener)
+        return self.listeners.listen(listener)
 
     # --- what is going on
 
     def queries(self) -> list[QueryStatus]:
-        return self.survey.queries()
+        return self.status.queries()
 
     def streams(self) -> list[StreamStatus]:
-        return self.survey.streams()
+        return self.status.streams()
 
     def health(self) -> Health:
-        return self.survey.health()
+        return self.status.health()
 
     def explain(self, what: str, form: str = "logical") -> Explanation:
         """How a standing query, or the queries of a text, are computed."""
@@ -300,10 +300,10 @@ class Site:
 
     def explain_groups(self) -> Explanation:
         """Who is answered together, by what, and what that saves."""
-        return explain_groups(self.survey.groups())
+        return explain_groups(self.status.groups())
 
     def explain_group(self, name: str) -> Explanation:
-        return explain_group(self.survey.group(name))
+        return explain_group(self.status.group(name))
 
     def explain_why(self, a: str, b: str) -> Explanation:
         """Why two standing queries share work, or do not."""
@@ -327,11 +327,11 @@ class Site:
         self.ticker.wake()
 
     def _ticked(self, done: Ticked) -> None:
-        self.survey.ticked(done)
+        self.status.ticked(done)
         self._measured.ticked(done)
         self._tell()
 
     def _tell(self) -> None:
         """Let readers and listeners look again."""
         self.reading.changed()
-        self.notices.tell()
+        self.listeners.tell()

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from thalweg.engine.shared.compile.planning import Registered
+from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.frames import FOREVER
 from thalweg.engine.shared.groups.regroup_actions import GROUP
 from thalweg.engine.shared.tick.cut import watermark
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from thalweg.engine.site.site import Site
 
 
-class Survey:
+class StatusCollector:
     def __init__(self, site: Site) -> None:
         self.site = site
         self._costs: dict[str, Cost] = {}  # by run: queries by themselves, and groups
@@ -142,8 +142,8 @@ class Survey:
 
     def _groups(self, only: str | None) -> list[GroupStatus]:
         engine = self.site.engine
-        with self.site.turns.between_ticks():
-            members: dict[str, list[Registered]] = {
+        with self.site.gate.between_ticks():
+            members: dict[str, list[Run]] = {
                 name: [] for name in engine.generations if only in (None, name)
             }
             for query, home in engine.homes.items():

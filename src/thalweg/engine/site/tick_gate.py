@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from thalweg.engine.shared.engine import SharedEngine
 
 
-class Turns:
+class TickGate:
     def __init__(self, engine: SharedEngine) -> None:
         self._engine = engine
         self._gate = threading.RLock()

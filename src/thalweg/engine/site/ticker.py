@@ -13,8 +13,8 @@ from thalweg.engine.shared.engine import SharedEngine, Tick
 from thalweg.engine.site.book import Book
 from thalweg.engine.site.feeds import Feeds
 from thalweg.engine.site.outlet import SinkFailed, SiteOutlet
-from thalweg.engine.site.parking import is_surroundings, last_line, park_culprits
-from thalweg.engine.site.tick_gate import Turns
+from thalweg.engine.site.parking import is_environment_error, last_line, park_culprits
+from thalweg.engine.site.tick_gate import TickGate
 
 log = logging.getLogger(__name__)
 
@@ -42,14 +42,14 @@ class Ticker:
         feeds: Feeds,
         outlet: SiteOutlet,
         book: Book,
-        turns: Turns,
+        gate: TickGate,
         *,
         rows: int = TICK_ROWS,
         interval_s: float = TICK_INTERVAL_S,
         committed: Callable[[Ticked], None] = lambda _: None,
     ) -> None:
         self.engine, self.feeds, self.outlet, self.book = engine, feeds, outlet, book
-        self._turns = turns
+        self._gate = gate
         self.rows, self.interval_s = rows, interval_s
         self.recent: deque[Ticked] = deque(maxlen=_REMEMBERED)
         self.error: str | None = None  # of the tick that is being tried
@@ -82,7 +82,7 @@ class Ticker:
     def _loop(self) -> None:
         while not self._stop.is_set():
             began = time.monotonic()
-            self._turns.before_tick()
+            self._gate.before_tick()
             self._woken.clear()
             try:
                 tick = self.engine.tick(limit=self.rows, idle=self.feeds.idle())
@@ -114,15 +114,15 @@ class Ticker:
             # Half-written results must not be mistaken for those of the next attempt.
             self.engine.results.keep_only(self.engine.store.result_bundles())
             if self.attempts >= PATIENCE:
-                self._hold_responsible(error)
+                self._isolate_culprit(error)
         except Exception as another:
             log.error("and so did its repair: %s", last_line(another))
         return min(0.1 * float(2**self.attempts), _LONGEST_PAUSE_S)
 
-    def _hold_responsible(self, error: Exception) -> None:
+    def _isolate_culprit(self, error: Exception) -> None:
         if isinstance(error, SinkFailed):
             self.outlet.detach(error.query, error.sink)
             self.book.fail_sink(error.query, error.sink, str(error))
-        elif not is_surroundings(error):
+        elif not is_environment_error(error):
             for name in park_culprits(self.engine, self.book):
                 self.outlet.detach(name)

@@ -15,7 +15,7 @@ from thalweg.engine import reference
 from thalweg.engine.arrivals import Arrival
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.compile.panes import pane_width
-from thalweg.engine.shared.compile.planning import Registered, make_plan
+from thalweg.engine.shared.compile.planning import Run, make_plan
 from thalweg.engine.shared.compile.query import compile_query
 from thalweg.engine.shared.tick.executors import InProcess
 from thalweg.plan.windows import TimeWindow
@@ -37,7 +37,7 @@ def plan_of(*queries: str):  # type: ignore[no-untyped-def]
     script = compile_script(
         STREAM + "".join(f"CREATE QUERY q{i} AS {q};" for i, q in enumerate(queries))
     )
-    runs = [Registered(q.name, (), ("S",), 1, None, (), plan=q.plan) for q in script.queries]
+    runs = [Run(q.name, (), ("S",), 1, None, (), plan=q.plan) for q in script.queries]
     return make_plan(runs, {s.name: s for s in script.catalog.streams()}, {})
 
 

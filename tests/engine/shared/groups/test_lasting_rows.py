@@ -4,7 +4,7 @@ import pytest
 from tests.engine.shared.sharing_workloads import STREAMS
 
 from thalweg.cql.compile import compile_script
-from thalweg.engine.shared.groups.lasting_rows import can_be_carried
+from thalweg.engine.shared.groups.lasting_rows import can_copy_markers
 from thalweg.sharing.core import NormalQuery
 from thalweg.sharing.normal import normalise
 
@@ -27,4 +27,4 @@ def test_nothing_with_state_of_its_own(query: str, can_move: bool) -> None:
     (found,) = compile_script(f"{STREAMS} CREATE QUERY q AS {query};").queries
     normal = normalise(found.plan)
     assert isinstance(normal, NormalQuery)
-    assert can_be_carried(normal.above) is can_move
+    assert can_copy_markers(normal.above) is can_move

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.engine.shared.kernels.test_prefixes import STREAMS
 
 from thalweg.cql.compile import compile_script
-from thalweg.engine.shared.compile.planning import Registered, make_plan
+from thalweg.engine.shared.compile.planning import Run, make_plan
 from thalweg.engine.shared.tick.task import Plan
 from thalweg.engine.shared.tick.task_assignment import shares
 from thalweg.plan.nodes import base_streams
@@ -17,7 +17,7 @@ def plan_of(*queries: str, streams: str = STREAMS) -> Plan:
     text = "".join(f"CREATE QUERY q{i} AS {q};" for i, q in enumerate(queries))
     script = compile_script(streams + text)
     runs = [
-        Registered(q.name, (), tuple(sorted(map(str, _names(q)))), 1, None, (), plan=q.plan)
+        Run(q.name, (), tuple(sorted(map(str, _names(q)))), 1, None, (), plan=q.plan)
         for q in script.queries
     ]
     return make_plan(runs, {s.name: s for s in script.catalog.streams()}, {})

@@ -21,7 +21,7 @@ Stems = dict[str, tuple[tuple[Expr, ...], ...]]
 
 
 @dataclass(frozen=True)
-class Registered:
+class Run:
     """A query as the engine runs it.
 
     Queries of one epoch began at one tick and saw the same history, so they can share state;
@@ -61,12 +61,10 @@ def _flow(
     return f"{epoch}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
 
 
-def make_plan(
-    queries: Iterable[Registered], streams: Mapping[str, StreamDef], present: Stems
-) -> Plan:
+def make_plan(queries: Iterable[Run], streams: Mapping[str, StreamDef], present: Stems) -> Plan:
     """The plan of a tick; SteMs that exist already keep their place, new ones come behind."""
     pool: dict[ph.AnyOp, ph.AnyOp] = {}
-    flows: dict[str, list[tuple[Registered, ph.AnyOp]]] = {}
+    flows: dict[str, list[tuple[Run, ph.AnyOp]]] = {}
     for query in queries:
         flows.setdefault(query.flow, []).append((query, _interned(query.output, pool)))
     made = tuple(

@@ -1,6 +1,6 @@
 """Which queries with aggregates run as one, and when they move.
 
-The members of a lifted generation are fixed when it begins, because its state is theirs. What comes
+The members of a member_aggregates generation are fixed when it begins, because its state is theirs. What comes
 later is brought together in steps, as in a log-structured store:
 
 1. Queries that have not run yet, alike and with one beginning, begin as one.
@@ -22,13 +22,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from thalweg.engine.shared.compile.planning import Registered
+from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.groups import lasting_rows as births
 from thalweg.engine.shared.groups.cost_model import Part
 from thalweg.engine.shared.groups.member_aggregates import paned_window
-from thalweg.engine.shared.groups.members import lifted_key, window_classes
-from thalweg.engine.shared.groups.regroup_actions import MOST_WINDOWS, Round
-from thalweg.engine.shared.groups.running_group import Generation, core_of, is_finite
+from thalweg.engine.shared.groups.members import aggregate_key, window_classes
+from thalweg.engine.shared.groups.regroup_actions import MOST_WINDOWS, RegroupActions
+from thalweg.engine.shared.groups.running_group import RunningGroup, core_of, is_finite
 from thalweg.engine.shared.tick.task import BEGINNING
 from thalweg.plan.windows import TimeWindow
 
@@ -37,9 +37,9 @@ from thalweg.plan.windows import TimeWindow
 class _Part:
     """Queries that are answered by one run: one alone, or those of a generation."""
 
-    run: Registered
-    members: list[Registered]
-    generation: Generation | None = None
+    run: Run
+    members: list[Run]
+    generation: RunningGroup | None = None
 
     @property
     def as_measured(self) -> Part:
@@ -48,106 +48,108 @@ class _Part:
         return Part(self.generation.representative.to_core(), self.generation.name)
 
 
-def lift(round_: Round, alone: Iterable[Registered]) -> None:
+def group_aggregates(actions: RegroupActions, alone: Iterable[Run]) -> None:
     """All rules; `alone` are the queries with aggregates that live in no generation."""
     new, running = [], []
     for query in alone:
-        (running if round_.has_run(query) else new).append(query)
-    _begin_together(round_, new)
-    for home in [g for g in round_.engine.generations.values() if g.is_lifted]:
-        if not round_.engine.members_of(home.name):
-            _move_in(round_, home)
-    _start_larger_ones(round_, [q for q in running if q.name not in round_.engine.homes])
+        (running if actions.has_run(query) else new).append(query)
+    _begin_together(actions, new)
+    for home in [g for g in actions.engine.generations.values() if g.runs_aggregates]:
+        if not actions.engine.members_of(home.name):
+            _move_in(actions, home)
+    _start_larger_ones(actions, [q for q in running if q.name not in actions.engine.homes])
 
 
-def _begin_together(round_: Round, new: list[Registered]) -> None:
-    by_kind: dict[tuple[object, ...], list[Registered]] = {}
+def _begin_together(actions: RegroupActions, new: list[Run]) -> None:
+    by_kind: dict[tuple[object, ...], list[Run]] = {}
     for query in new:
-        by_kind.setdefault((query.flow, *lifted_key(query)), []).append(query)
+        by_kind.setdefault((query.flow, *aggregate_key(query)), []).append(query)
     for members in by_kind.values():
         if len(members) < 2 or _have_panes_in_common(members):
             continue
         if len(window_classes(members)) <= MOST_WINDOWS:
-            round_.move(members, round_.generation(members, members[0], is_lifted=True))
+            actions.move(members, actions.generation(members, members[0], runs_aggregates=True))
 
 
-def _move_in(round_: Round, home: Generation) -> None:
+def _move_in(actions: RegroupActions, home: RunningGroup) -> None:
     """A generation that answers nobody yet gets its members, or is not needed any more."""
-    engine = round_.engine
+    engine = actions.engine
     assert home.family is not None
     # A query that was dropped and came again under its name is not the one that was meant.
     standing = [engine.queries[m] for m in home.family.members if m in engine.queries]
     members = [m for m in standing if m.epoch < home.run.epoch]
     if not any(m.name in engine.homes for m in members) and len(members) < 2:
-        round_.end(home)
+        actions.end(home)
         return
     runs = [run for m in members if (run := engine.run_of(m.name)) is not None]
-    now, horizons = round_.reached(home.run), dict(home.run.horizons)
-    if any(round_.reached(run) != now for run in runs) or not all(
-        is_outlived(horizons, m, now) for m in members
+    now, horizons = actions.reached(home.run), dict(home.run.horizons)
+    if any(actions.reached(run) != now for run in runs) or not all(
+        history_expired(horizons, m, now) for m in members
     ):
-        round_.settled = False
+        actions.settled = False
         return
     left = {engine.homes[m.name] for m in members if m.name in engine.homes}
     births.carry(engine, members, home)
-    round_.move(members, home)
+    actions.move(members, home)
     for name in left:
         if not engine.members_of(name):
-            round_.end(engine.generations[name])
+            actions.end(engine.generations[name])
 
 
-def _start_larger_ones(round_: Round, running: list[Registered]) -> None:
-    engine = round_.engine
+def _start_larger_ones(actions: RegroupActions, running: list[Run]) -> None:
+    engine = actions.engine
     by_kind: dict[tuple[object, ...], list[_Part]] = {}
     coming: set[str] = set()
     for query in running:
-        by_kind.setdefault(lifted_key(query), []).append(_Part(query, [query]))
-    for generation in [g for g in engine.generations.values() if g.is_lifted]:
+        by_kind.setdefault(aggregate_key(query), []).append(_Part(query, [query]))
+    for generation in [g for g in engine.generations.values() if g.runs_aggregates]:
         members = engine.members_of(generation.name)
-        if members and round_.has_run(generation.run):
+        if members and actions.has_run(generation.run):
             part = _Part(generation.run, members, generation)
-            by_kind.setdefault(lifted_key(members[0]), []).append(part)
+            by_kind.setdefault(aggregate_key(members[0]), []).append(part)
         elif not members and generation.family is not None:
             coming.update(generation.family.members)
     for parts in by_kind.values():
         is_one_query = len(parts) == 1 and parts[0].generation is None
         if not is_one_query and not any(m.name in coming for p in parts for m in p.members):
-            _start_larger(round_, parts)
+            _start_larger(actions, parts)
 
 
-def _start_larger(round_: Round, parts: list[_Part]) -> None:
-    now = max(round_.reached(p.run) for p in parts)
-    ready = [p for p in parts if round_.reached(p.run) == now]
-    chosen = as_many_as_the_next(sorted(ready, key=lambda p: len(p.members)))
+def _start_larger(actions: RegroupActions, parts: list[_Part]) -> None:
+    now = max(actions.reached(p.run) for p in parts)
+    ready = [p for p in parts if actions.reached(p.run) == now]
+    chosen = select_for_merge(sorted(ready, key=lambda p: len(p.members)))
     if len(ready) < len(parts):
-        round_.settled = False  # somebody is still on the way to the present
+        actions.settled = False  # somebody is still on the way to the present
     if len(chosen) < 2:
-        chosen = [p for p in ready if p.generation and round_.is_too_loose(p.generation, p.members)]
+        chosen = [
+            p for p in ready if p.generation and actions.is_too_loose(p.generation, p.members)
+        ]
         del chosen[1:]
     if not chosen:
         return
     members = [m for p in chosen for m in p.members]
     assert members[0].normal is not None
-    if _have_panes_in_common(members) or not births.can_be_carried(members[0].normal.above):
+    if _have_panes_in_common(members) or not births.can_copy_markers(members[0].normal.above):
         return
-    horizons = round_.complete(members)
+    horizons = actions.complete(members)
     # Of partial aggregates none are made of what is past: a new home waits until it is gone.
     paned = paned_window(core_of(members[0]), members[0].normal.above)
     waits_there = paned is not None and paned.window.length is not None
-    if not waits_there and not all(is_outlived(horizons, m, now) for m in members):
+    if not waits_there and not all(history_expired(horizons, m, now) for m in members):
         if all(map(is_finite, members)):
-            round_.settled = False  # what only some have seen will leave their windows
+            actions.settled = False  # what only some have seen will leave their windows
         return
     names = frozenset(m.name for m in members)
-    if len(window_classes(members)) > MOST_WINDOWS or names in round_.engine.tried:
+    if len(window_classes(members)) > MOST_WINDOWS or names in actions.engine.tried:
         return
-    if len(chosen) == 1 or round_.pays([p.as_measured for p in chosen]):
-        round_.engine.tried.add(names)
-        round_.settled = False
-        round_.generation(members, None, is_lifted=True)
+    if len(chosen) == 1 or actions.pays([p.as_measured for p in chosen]):
+        actions.engine.tried.add(names)
+        actions.settled = False
+        actions.generation(members, None, runs_aggregates=True)
 
 
-def _have_panes_in_common(members: Sequence[Registered]) -> bool:
+def _have_panes_in_common(members: Sequence[Run]) -> bool:
     """Sliding windows over the same tuples: partial aggregates serve them better (`panes`)."""
     cores = [core_of(m) for m in members]
     return len({(c.ranges, c.residuals) for c in cores}) == 1 and any(
@@ -155,7 +157,7 @@ def _have_panes_in_common(members: Sequence[Registered]) -> bool:
     )
 
 
-def as_many_as_the_next(parts: Sequence[_Part]) -> list[_Part]:
+def select_for_merge(parts: Sequence[_Part]) -> list[_Part]:
     """From the smallest on, as long as what there is so far is as large as what comes."""
     chosen: list[_Part] = []
     count = 0
@@ -167,7 +169,7 @@ def as_many_as_the_next(parts: Sequence[_Part]) -> list[_Part]:
     return chosen
 
 
-def is_outlived(horizons: Mapping[str, int], member: Registered, frontier: int) -> bool:
+def history_expired(horizons: Mapping[str, int], member: Run, frontier: int) -> bool:
     """Whether a run from these horizons has all the member's tuples in its windows from the instant
     before `frontier` on: what is said at `frontier` is what changes there."""
     core, own = core_of(member), dict(member.horizons)

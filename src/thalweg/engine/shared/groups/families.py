@@ -56,7 +56,7 @@ class Family:
     parameters: pl.DataFrame  # a row for each member
 
 
-def is_divided_well(op: ph.Group, family: Family) -> bool:
+def is_colocated(op: ph.Group, family: Family) -> bool:
     """Whether equal rows of a member are always in one task."""
     assert op.input.keys is not None
     return all(k in family.outputs for k in op.input.keys)
@@ -192,16 +192,16 @@ def member_events(
     return pl.DataFrame([pl.Series(name(0), events.member)]).hstack([*data, *times])
 
 
-def by_member(lifted: pl.DataFrame) -> pl.DataFrame:
+def by_member(member_aggregates: pl.DataFrame) -> pl.DataFrame:
     """The result of operators that ran for all members (`lifting`), as `changes` gives it."""
-    width = lifted.width - 2
+    width = member_aggregates.width - 2
     data = {name(i): name(i - 1) for i in range(1, width)}
-    rows = lifted.select(pl.col(name(0)).cast(pl.UInt32).alias(MEMBER), TS, OP, *data)
+    rows = member_aggregates.select(pl.col(name(0)).cast(pl.UInt32).alias(MEMBER), TS, OP, *data)
     return rows.rename(data).sort(MEMBER, maintain_order=True)
 
 
-def of_member(lifted: pl.DataFrame, place: int) -> pl.DataFrame:
-    return by_member(lifted.filter(pl.col(name(0)) == place)).drop(MEMBER)
+def of_member(member_aggregates: pl.DataFrame, place: int) -> pl.DataFrame:
+    return by_member(member_aggregates.filter(pl.col(name(0)) == place)).drop(MEMBER)
 
 
 def _events(family: Family, rows: _Rows, low: int, high: int) -> Iterator[_Events]:

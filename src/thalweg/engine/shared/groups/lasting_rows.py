@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from thalweg.engine.shared.compile import physical as ph
-from thalweg.engine.shared.compile.planning import Registered
+from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.frames import W, name, with_hash
-from thalweg.engine.shared.groups.running_group import Generation
+from thalweg.engine.shared.groups.running_group import RunningGroup
 from thalweg.engine.shared.state.segments import BundleWriter, SegmentReader
 from thalweg.engine.shared.tick.task import BEGINNING
 from thalweg.plan.windows import FOREVER
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MEMBER = name(0)  # in what is run for many: whose row it is
 
 
-def can_be_carried(above: tuple[Step, ...]) -> bool:
+def can_copy_markers(above: tuple[Step, ...]) -> bool:
     """Whether nothing that has state of its own stands on a row that lasts."""
     lasting = next((i for i, s in enumerate(above) if isinstance(s, Grouped) and not s.keys), None)
     return lasting is None or not any(
@@ -36,12 +36,12 @@ def can_be_carried(above: tuple[Step, ...]) -> bool:
     )
 
 
-def carry(engine: SharedEngine, members: Iterable[Registered], home: Generation) -> None:
+def carry(engine: SharedEngine, members: Iterable[Run], home: RunningGroup) -> None:
     """Let those be born in their new home who are where they live now."""
     table = _table(home.run)
     if table is None:
         return
-    born = {m.name for m in members if _is_born(engine, m)}
+    born = {m.name for m in members if _has_emitted(engine, m)}
     there = _places(engine, table)
     missing = [i for i, m in enumerate(home.family.members) if m in born and i not in there]  # type: ignore[union-attr]
     if missing:
@@ -54,7 +54,7 @@ def carry(engine: SharedEngine, members: Iterable[Registered], home: Generation)
         engine.adopt(writer.close())
 
 
-def _is_born(engine: SharedEngine, member: Registered) -> bool:
+def _has_emitted(engine: SharedEngine, member: Run) -> bool:
     home = engine.homes.get(member.name)
     if home is None:
         table = _table(member)
@@ -66,7 +66,7 @@ def _is_born(engine: SharedEngine, member: Registered) -> bool:
     return generation.family.members.index(member.name) in _places(engine, table)
 
 
-def _table(run: Registered) -> str | None:
+def _table(run: Run) -> str | None:
     """Where the kernel of aggregates writes down who is born (`kernels.aggregate`)."""
     lasting = (
         o for o in ph.walk(run.output) if isinstance(o, ph.Aggregate) and (o.lasting or not o.keys)

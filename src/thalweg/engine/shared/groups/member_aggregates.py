@@ -43,7 +43,7 @@ def paned_window(core: Core, above: tuple[Step, ...]) -> Paned | None:
     return Paned(window, width) if width > 1 and add_up(above[0].aggregates) else None
 
 
-def lifted(
+def member_aggregates(
     group: ph.Group,
     name: str,
     outputs: tuple[Expr, ...],

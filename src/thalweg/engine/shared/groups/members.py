@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from thalweg.engine.shared.compile.blocks import nameless
-from thalweg.engine.shared.compile.planning import Registered
+from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.frames import dtype, name
 from thalweg.engine.shared.groups.families import ENDLESS, Family, Lengths
 from thalweg.engine.shared.groups.member_aggregates import paned_window
@@ -26,9 +26,9 @@ def lengths_of(core: Core) -> Lengths:
     return tuple(ENDLESS if w.length is None else w.length for w in core.windows)
 
 
-def families_of(rep: Representative, members: Iterable[Registered]) -> list[Family]:
+def families_of(rep: Representative, members: Iterable[Run]) -> list[Family]:
     """Members by all that is not a constant or a window."""
-    alike: dict[tuple[object, ...], list[tuple[Registered, Profile]]] = {}
+    alike: dict[tuple[object, ...], list[tuple[Run, Profile]]] = {}
     for member in members:
         wanted = profile(core_of(member), rep)
         assert member.normal is not None
@@ -42,10 +42,10 @@ def families_of(rep: Representative, members: Iterable[Registered]) -> list[Fami
     return [_family(rep, of) for of in alike.values()]
 
 
-def lifted_family(rep: Representative, members: list[Registered]) -> Family:
+def aggregate_family(rep: Representative, members: list[Run]) -> Family:
     """Members that are alike below an aggregate: one relation from the flow's beginning on."""
     cores = [core_of(m) for m in members]
-    wanted = [Profile(c.windows, c.ranges, c.residuals, lifted_outputs(c)) for c in cores]
+    wanted = [Profile(c.windows, c.ranges, c.residuals, aggregate_inputs(c)) for c in cores]
     family = _family(rep, list(zip(members, wanted, strict=True)))
     never = np.full(len(members), BEGINNING, dtype=np.int64)
     return replace(family, kind=None, started=never)
@@ -57,12 +57,12 @@ def without_ends(family: Family) -> Family:
     return replace(family, slides=(1,) * len(family.slides), lengths=endless)
 
 
-def lifted_outputs(core: Core) -> tuple[Expr, ...]:
+def aggregate_inputs(core: Core) -> tuple[Expr, ...]:
     """What operators above a core get of it; COUNT(*) wants no column, but rows need one."""
     return core.outputs or (TRUE,)
 
 
-def lifted_key(member: Registered) -> tuple[object, ...]:
+def aggregate_key(member: Run) -> tuple[object, ...]:
     """What such members must have in common."""
     assert member.normal is not None
     core = member.normal.core
@@ -77,7 +77,7 @@ def lifted_key(member: Registered) -> tuple[object, ...]:
     )
 
 
-def _family(rep: Representative, members: list[tuple[Registered, Profile]]) -> Family:
+def _family(rep: Representative, members: list[tuple[Run, Profile]]) -> Family:
     first, wanted = members[0]
     assert first.normal is not None
     places = {column: i for i, column in enumerate(rep.attributes)}
@@ -117,7 +117,7 @@ def _family(rep: Representative, members: list[tuple[Registered, Profile]]) -> F
     )
 
 
-def _horizons(rep: Representative, members: list[Registered]) -> np.ndarray | None:
+def _horizons(rep: Representative, members: list[Run]) -> np.ndarray | None:
     if not any(m.horizons for m in members):
         return None
     of = [dict(m.horizons) for m in members]
@@ -125,7 +125,7 @@ def _horizons(rep: Representative, members: list[Registered]) -> np.ndarray | No
     return np.array(rows, dtype=np.int64)
 
 
-def window_classes(members: Iterable[Registered]) -> list[Lengths]:
+def window_classes(members: Iterable[Run]) -> list[Lengths]:
     """The different windows of members for which rows end."""
     return sorted({lengths_of(core_of(m)) for m in members if has_ends(core_of(m))})
 

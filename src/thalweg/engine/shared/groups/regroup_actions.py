@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.compile.columns import needed_columns
-from thalweg.engine.shared.compile.planning import Registered
+from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.groups.cost_model import (
     Part,
     Sharing,
@@ -23,9 +23,9 @@ from thalweg.engine.shared.groups.cost_model import (
     statistics_for,
 )
 from thalweg.engine.shared.groups.families import Family
-from thalweg.engine.shared.groups.member_aggregates import lifted, paned_window
-from thalweg.engine.shared.groups.members import lifted_family, without_ends
-from thalweg.engine.shared.groups.running_group import Generation, compile_group, core_of
+from thalweg.engine.shared.groups.member_aggregates import member_aggregates, paned_window
+from thalweg.engine.shared.groups.members import aggregate_family, without_ends
+from thalweg.engine.shared.groups.running_group import RunningGroup, compile_group, core_of
 from thalweg.engine.shared.state.segments import SegmentReader
 from thalweg.engine.shared.tick.task import BEGINNING
 from thalweg.plan.windows import UNBOUNDED
@@ -41,7 +41,7 @@ MOST_WINDOWS = 64  # different windows in one group: each is looked at in every 
 GROUP = "group/"
 
 
-class Round:
+class RegroupActions:
     """One round over an engine; `settled` says whether a later round could do more, `changed`
     whether this one has done something."""
 
@@ -51,10 +51,10 @@ class Round:
         self.tick = engine.store.tick()[0]
         self._frontiers = dict(engine.store.all("SELECT flow, frontier FROM frontiers"))
 
-    def has_run(self, run: Registered) -> bool:
+    def has_run(self, run: Run) -> bool:
         return self.reached(run) > BEGINNING
 
-    def reached(self, run: Registered) -> int:
+    def reached(self, run: Run) -> int:
         return self._frontiers.get(run.flow, BEGINNING)
 
     def pays(self, parts: list[Part]) -> bool:
@@ -66,7 +66,7 @@ class Round:
             return True  # their number alone outweighs what a wider range may cost
         return saving_s(parts, engine.observed, self._statistics(parts[0].core)) > 0
 
-    def is_too_loose(self, generation: Generation, members: list[Registered]) -> bool:
+    def is_too_loose(self, generation: RunningGroup, members: list[Run]) -> bool:
         """Whether half of what is computed, or more, is for members that have gone."""
         engine, name = self.engine, generation.name
         if name not in engine.shrunk or frozenset(m.name for m in members) in engine.tried:
@@ -97,15 +97,15 @@ class Round:
             engine.folder / "segments",
         )
 
-    def end(self, generation: Generation) -> None:
+    def end(self, generation: RunningGroup) -> None:
         self.changed = True
         self.engine.store.end_generation(generation.name, self.tick)
         del self.engine.generations[generation.name]
         self.engine.forget_plan()
 
     def generation(
-        self, members: list[Registered], beside: Registered | None, *, is_lifted: bool = False
-    ) -> Generation:
+        self, members: list[Run], beside: Run | None, *, runs_aggregates: bool = False
+    ) -> RunningGroup:
         """A new one, which begins like a query that is new itself, or from what the SteMs hold."""
         engine = self.engine
         cores = [core_of(m) for m in members]
@@ -117,26 +117,26 @@ class Round:
             epoch, started = self.tick + 1, None
             horizons = tuple(self.complete(members).items())
         name = f"{GROUP}{engine.store.next_number('generations')}"
-        if is_lifted:
-            made, family = _lifted(name, rep, members)
+        if runs_aggregates:
+            made, family = _member_aggregates(name, rep, members)
         else:
             made, family = compile_group(rep, cores), None
-        run = Registered(name, (), streams, epoch, started, horizons, made=made)
-        generation = Generation(rep, run, family)
+        run = Run(name, (), streams, epoch, started, horizons, made=made)
+        generation = RunningGroup(rep, run, family)
         self.changed = True
         engine.store.write_generation(generation.name, pickle.dumps(generation))
         engine.generations[generation.name] = generation
         engine.forget_plan()
         return generation
 
-    def complete(self, members: list[Registered]) -> dict[str, int]:
+    def complete(self, members: list[Run]) -> dict[str, int]:
         """From where the SteMs are complete in all that these need together."""
         cores = [core_of(m) for m in members]
         needed = needed_columns([compile_group(representative(cores), cores)])
         found = ((s, self.engine.store.complete_from(s, of)) for s, of in sorted(needed.items()))
         return {s: h for s, h in found if h > BEGINNING}
 
-    def move(self, members: Iterable[Registered], home: Generation) -> None:
+    def move(self, members: Iterable[Run], home: RunningGroup) -> None:
         moved = list(members)
         if not moved:
             return
@@ -160,9 +160,11 @@ def tighter(cores: Sequence[Core], wide: Core) -> Representative | None:
     return None
 
 
-def _lifted(name: str, rep: Representative, members: list[Registered]) -> tuple[ph.Ending, Family]:
+def _member_aggregates(
+    name: str, rep: Representative, members: list[Run]
+) -> tuple[ph.Ending, Family]:
     """The operators that run for all members together."""
-    normal, family = members[0].normal, lifted_family(rep, members)
+    normal, family = members[0].normal, aggregate_family(rep, members)
     assert normal is not None
     paned = paned_window(normal.core, normal.above)
     cores = [core_of(m) for m in members]
@@ -170,4 +172,4 @@ def _lifted(name: str, rep: Representative, members: list[Registered]) -> tuple[
         rep, family = replace(rep, windows=(UNBOUNDED,)), without_ends(family)
         cores = [replace(c, windows=(UNBOUNDED,)) for c in cores]
     group = compile_group(rep, cores)
-    return lifted(group, name, family.outputs, normal.above, normal.kind, paned), family
+    return member_aggregates(group, name, family.outputs, normal.above, normal.kind, paned), family

@@ -19,12 +19,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from thalweg.engine.shared.compile.planning import Registered
-from thalweg.engine.shared.groups.aggregate_grouping import lift
+from thalweg.engine.shared.compile.planning import Run
+from thalweg.engine.shared.groups.aggregate_grouping import group_aggregates
 from thalweg.engine.shared.groups.cost_model import Part
 from thalweg.engine.shared.groups.members import window_classes
-from thalweg.engine.shared.groups.regroup_actions import MOST_WINDOWS, Round
-from thalweg.engine.shared.groups.running_group import Generation, core_of, is_finite, knows_enough
+from thalweg.engine.shared.groups.regroup_actions import MOST_WINDOWS, RegroupActions
+from thalweg.engine.shared.groups.running_group import (
+    RunningGroup,
+    core_of,
+    is_finite,
+    knows_enough,
+)
 from thalweg.engine.shared.tick.task import BEGINNING
 from thalweg.sharing.core import Signature
 
@@ -32,11 +37,11 @@ if TYPE_CHECKING:
     from thalweg.engine.shared.engine import SharedEngine
 
 
-def is_sharable(query: Registered) -> bool:
+def is_sharable(query: Run) -> bool:
     return query.normal is not None and not query.normal.above
 
 
-def is_liftable(query: Registered) -> bool:
+def has_aggregates(query: Run) -> bool:
     return query.normal is not None and bool(query.normal.above)
 
 
@@ -44,76 +49,76 @@ def is_liftable(query: Registered) -> bool:
 class _Offer:
     """Whom a generation would take, whom it would leave, and which others would then be empty."""
 
-    home: Generation
-    taken: list[Registered]
-    left: list[Registered]
-    emptied: list[Generation]
+    home: RunningGroup
+    taken: list[Run]
+    left: list[Run]
+    emptied: list[RunningGroup]
 
 
-def regroup(engine: SharedEngine) -> Round:
+def regroup(engine: SharedEngine) -> RegroupActions:
     """One round over an engine, and what came of it."""
-    round_ = Round(engine)
+    actions = RegroupActions(engine)
     engine.shrunk &= engine.generations.keys()
     alone = engine.homes.homeless(engine.queries).values()
-    parts: dict[Signature, list[Registered]] = {}
+    parts: dict[Signature, list[Run]] = {}
     for query in alone:
         if is_sharable(query):
             parts.setdefault(core_of(query).signature, []).append(query)
     with engine.store.transaction():
-        lift(round_, [q for q in alone if is_liftable(q)])
+        group_aggregates(actions, [q for q in alone if has_aggregates(q)])
         for queries in parts.values():
-            _begin_together(round_, [q for q in queries if not round_.has_run(q)])
-        groups: dict[Signature, list[Generation]] = {}
+            _begin_together(actions, [q for q in queries if not actions.has_run(q)])
+        groups: dict[Signature, list[RunningGroup]] = {}
         for generation in engine.generations.values():
-            if not generation.is_lifted:
+            if not generation.runs_aggregates:
                 groups.setdefault(generation.representative.signature, []).append(generation)
         for signature in {**parts, **groups}:
             left = [q for q in parts.get(signature, []) if q.name not in engine.homes]
-            _merge(round_, groups.get(signature, []), left)
-            _tighten(round_, groups.get(signature, []))
-    return round_
+            _merge(actions, groups.get(signature, []), left)
+            _tighten(actions, groups.get(signature, []))
+    return actions
 
 
 # --- rule 1 ---------------------------------------------------------------------------------------
 
 
-def _begin_together(round_: Round, fresh: list[Registered]) -> None:
-    by_flow: dict[str, list[Registered]] = {}
+def _begin_together(actions: RegroupActions, fresh: list[Run]) -> None:
+    by_flow: dict[str, list[Run]] = {}
     for query in fresh:
         by_flow.setdefault(query.flow, []).append(query)
     for queries in by_flow.values():
         parts = [Part(core_of(q), None) for q in queries]
         is_few = len(window_classes(queries)) <= MOST_WINDOWS
-        if len(queries) > 1 and is_few and round_.pays(parts):
-            round_.settled = False
+        if len(queries) > 1 and is_few and actions.pays(parts):
+            actions.settled = False
             first = queries[0]
-            round_.move(queries, round_.generation(queries, first))
+            actions.move(queries, actions.generation(queries, first))
 
 
 # --- rules 2 and 3 --------------------------------------------------------------------------------
 
 
-def _merge(round_: Round, groups: list[Generation], alone: list[Registered]) -> None:
+def _merge(actions: RegroupActions, groups: list[RunningGroup], alone: list[Run]) -> None:
     if len(groups) + len(alone) < 2:
         return
-    now = max(round_.reached(q) for q in (*(g.run for g in groups), *alone))
-    ready = [g for g in groups if round_.reached(g.run) == now]
-    single = [q for q in alone if round_.reached(q) == now]
+    now = max(actions.reached(q) for q in (*(g.run for g in groups), *alone))
+    ready = [g for g in groups if actions.reached(g.run) == now]
+    single = [q for q in alone if actions.reached(q) == now]
     if now == BEGINNING or len(ready) + len(single) < len(groups) + len(alone):
-        round_.settled = False  # somebody is still on the way to the present
+        actions.settled = False  # somebody is still on the way to the present
     if now == BEGINNING or len(ready) + len(single) < 2:
         return
-    living = {g.name: round_.engine.members_of(g.name) for g in ready}
-    left = _gather(round_, ready, single, living, now)
-    is_coming = any(not round_.engine.members_of(g.name) for g in groups if g not in ready)
+    living = {g.name: actions.engine.members_of(g.name) for g in ready}
+    left = _gather(actions, ready, single, living, now)
+    is_coming = any(not actions.engine.members_of(g.name) for g in groups if g not in ready)
     if is_coming or not left:
         return
     stay = {m.name for m in left}
     others = [m for of in living.values() for m in of if m.name not in stay]
-    horizons = round_.complete([*left, *others])
+    horizons = actions.complete([*left, *others])
     together = [m for m in (*left, *others) if knows_enough(horizons, m, now)]
     if any(is_finite(m) for m in (*left, *others) if m not in together):
-        round_.settled = False  # what only some have seen will expire
+        actions.settled = False  # what only some have seen will expire
     if (
         len(together) > 1
         and any(m.name in stay for m in together)
@@ -124,19 +129,19 @@ def _merge(round_: Round, groups: list[Generation], alone: list[Registered]) -> 
             *(Part(g.representative.to_core(), g.name) for g in ready if living[g.name]),
         ]
         names = frozenset(m.name for m in together)
-        if names not in round_.engine.tried and round_.pays(parts):
-            round_.engine.tried.add(names)  # once: what did not come about will not now
-            round_.settled = False
-            round_.generation(together, None)
+        if names not in actions.engine.tried and actions.pays(parts):
+            actions.engine.tried.add(names)  # once: what did not come about will not now
+            actions.settled = False
+            actions.generation(together, None)
 
 
 def _gather(
-    round_: Round,
-    ready: list[Generation],
-    alone: list[Registered],
-    living: dict[str, list[Registered]],
+    actions: RegroupActions,
+    ready: list[RunningGroup],
+    alone: list[Run],
+    living: dict[str, list[Run]],
     now: int,
-) -> list[Registered]:
+) -> list[Run]:
     """Move to the ablest generation whom it can take; gives those whom it cannot.
 
     Of several that are as able the tightest, then the largest, so that the fewest have to move.
@@ -149,19 +154,19 @@ def _gather(
         looser = sum(_is_looser(home, other) for other in ready)
         return len(offer.left), looser, -len(living[home.name])
 
-    best = min((_offer(round_, home, ready, alone, living, now) for home in ready), key=cost)
-    round_.move(best.taken, best.home)
+    best = min((_offer(actions, home, ready, alone, living, now) for home in ready), key=cost)
+    actions.move(best.taken, best.home)
     for other in best.emptied:
-        round_.end(other)
+        actions.end(other)
     return best.left
 
 
 def _offer(
-    round_: Round,
-    home: Generation,
-    ready: list[Generation],
-    alone: list[Registered],
-    living: dict[str, list[Registered]],
+    actions: RegroupActions,
+    home: RunningGroup,
+    ready: list[RunningGroup],
+    alone: list[Run],
+    living: dict[str, list[Run]],
     now: int,
 ) -> _Offer:
     offer = _Offer(home, [], [], [])
@@ -177,7 +182,7 @@ def _offer(
     return offer
 
 
-def _is_looser(one: Generation, other: Generation) -> bool:
+def _is_looser(one: RunningGroup, other: RunningGroup) -> bool:
     wide, tight = one.representative, other.representative
     return wide.covers(tight.to_core()) and not tight.covers(wide.to_core())
 
@@ -185,19 +190,19 @@ def _is_looser(one: Generation, other: Generation) -> bool:
 # --- rule 4 ---------------------------------------------------------------------------------------
 
 
-def _tighten(round_: Round, groups: list[Generation]) -> None:
-    engine = round_.engine
+def _tighten(actions: RegroupActions, groups: list[RunningGroup]) -> None:
+    engine = actions.engine
     standing = [g for g in groups if g.name in engine.generations]  # the others have just ended
     if not all(engine.members_of(g.name) for g in standing):
         return  # one is on its way already
     for generation in standing:
         members = engine.members_of(generation.name)
-        if not round_.has_run(generation.run) or not round_.is_too_loose(generation, members):
+        if not actions.has_run(generation.run) or not actions.is_too_loose(generation, members):
             continue
-        now, horizons = round_.reached(generation.run), round_.complete(members)
+        now, horizons = actions.reached(generation.run), actions.complete(members)
         ignorant = [m for m in members if not knows_enough(horizons, m, now)]
         if not ignorant:
             engine.tried.add(frozenset(m.name for m in members))
-            round_.generation(members, None)
+            actions.generation(members, None)
         if all(map(is_finite, ignorant)):
-            round_.settled = False  # there is somebody to move, now or when it has expired
+            actions.settled = False  # there is somebody to move, now or when it has expired

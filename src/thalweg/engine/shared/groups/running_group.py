@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.compile.blocks import Block, closed, nameless, netted
-from thalweg.engine.shared.compile.planning import Registered
+from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.groups.families import Family
 from thalweg.engine.shared.tick.task import BEGINNING
 from thalweg.plan.expr import Col, remap
@@ -24,11 +24,11 @@ from thalweg.sharing.representative import Representative
 
 
 @dataclass(frozen=True)
-class Generation:
+class RunningGroup:
     """A representative, and how the engine runs it."""
 
     representative: Representative
-    run: Registered
+    run: Run
     family: Family | None = None  # of members that are run together up to their aggregates
 
     @property
@@ -36,7 +36,7 @@ class Generation:
         return self.run.name
 
     @property
-    def is_lifted(self) -> bool:
+    def runs_aggregates(self) -> bool:
         """Whether what stands above the members' cores is run here, for all of them."""
         return self.family is not None
 
@@ -44,34 +44,34 @@ class Generation:
     def operator(self) -> ph.Group:
         return next(op for op in ph.walk(self.run.output) if isinstance(op, ph.Group))
 
-    def covers(self, member: Registered, frontier: int) -> bool:
+    def covers(self, member: Run, frontier: int) -> bool:
         """Whether the member can be answered from here, from `frontier` on."""
         core = core_of(member)
         return (
-            not self.is_lifted
+            not self.runs_aggregates
             and self.representative.covers(core)
             and (self.operator.keeps_ends or not has_ends(core))
             and knows_enough(dict(self.run.horizons), member, frontier)
         )
 
-    def covers_all_of(self, other: Generation) -> bool:
+    def covers_all_of(self, other: RunningGroup) -> bool:
         """Whether whatever the other one can answer can be answered from here."""
         return (
-            not self.is_lifted
+            not self.runs_aggregates
             and self.representative.covers(other.representative.to_core())
             and (self.operator.keeps_ends or not other.operator.keeps_ends)
             and _sees_no_less(self.run, other.run)
         )
 
 
-def _sees_no_less(one: Registered, other: Registered) -> bool:
+def _sees_no_less(one: Run, other: Run) -> bool:
     """Whether every tuple that the other run has seen was seen by this one, too."""
     own = dict(one.horizons)
     theirs = dict(other.horizons)
     return all(h <= theirs.get(s, BEGINNING) for s, h in own.items())
 
 
-def knows_enough(horizons: Mapping[str, int], member: Registered, frontier: int) -> bool:
+def knows_enough(horizons: Mapping[str, int], member: Run, frontier: int) -> bool:
     """Whether who has seen the streams from these horizons on has seen every tuple that can still
     have a part in the member's result."""
     core, own = core_of(member), dict(member.horizons)
@@ -88,7 +88,7 @@ def knows_enough(horizons: Mapping[str, int], member: Registered, frontier: int)
     return all(is_known(s.name, w) for s, w in zip(core.streams, core.windows, strict=True))
 
 
-def core_of(member: Registered) -> Core:
+def core_of(member: Run) -> Core:
     assert member.normal is not None
     return member.normal.core
 
@@ -97,7 +97,7 @@ def has_ends(core: Core) -> bool:
     return any(w.length is not None for w in core.windows)
 
 
-def is_finite(member: Registered) -> bool:
+def is_finite(member: Run) -> bool:
     return all(w.length is not None for w in core_of(member).windows)
 
 
@@ -132,7 +132,7 @@ def _divided(rows: ph.Op, rep: Representative, cores: Sequence[Core]) -> ph.Exch
     """Rows that can be equal in a member's projection should meet in one task.
 
     By the join's key where it is an attribute, else by a column that all members project; families
-    that do not project it are looked after by the driver (`is_divided_well`).
+    that do not project it are looked after by the driver (`is_colocated`).
     """
     stays = netted(rows)
     if stays.stays:

@@ -18,8 +18,8 @@ def exchange(task: Task, flow: Flow, op: ph.Exchange) -> pl.DataFrame:
         return frame if op.keys is None else task.owned(frame, [to_polars(k) for k in op.keys])
     is_stream = isinstance(op.input, ph.BaseStream | ph.StreamOf)
     empty = empty_stream(op.types) if is_stream else empty_relation(op.types)
-    return concat(task.inbox.get(mailbox(task, flow, op), []), empty)
+    return concat(task.inbox.get(channel(task, flow, op), []), empty)
 
 
-def mailbox(task: Task, flow: Flow, op: ph.Exchange) -> str:
+def channel(task: Task, flow: Flow, op: ph.Exchange) -> str:
     return f"{flow.name}/{task.plan.name_of(op)}"

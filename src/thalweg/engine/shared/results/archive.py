@@ -12,10 +12,10 @@ from pathlib import Path
 
 import polars as pl
 
-from thalweg.engine.shared.compile.planning import Registered
+from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.groups.families import MEMBER, changes, of_member
 from thalweg.engine.shared.groups.members import families_of
-from thalweg.engine.shared.groups.running_group import Generation
+from thalweg.engine.shared.groups.running_group import RunningGroup
 from thalweg.engine.shared.results.results import Results
 from thalweg.engine.shared.state.segments import Segment
 from thalweg.engine.shared.state.store import Store
@@ -27,11 +27,9 @@ Spoken = dict[int, list[tuple[str, Segment]]]  # tick -> (generation or "", segm
 class Archive:
     """`registered` gives a standing query; the archive may be read by any thread."""
 
-    def __init__(
-        self, store: Store, folder: Path, registered: Callable[[str], Registered | None]
-    ) -> None:
+    def __init__(self, store: Store, folder: Path, registered: Callable[[str], Run | None]) -> None:
         self._store, self._folder, self._registered = store, folder, registered
-        self._generations: dict[str, Generation] = {}
+        self._generations: dict[str, RunningGroup] = {}
 
     def ticks(self, query: str, after: int, upto: int | None = None) -> list[int]:
         """Those behind `after` in which the query may have said something."""
@@ -85,7 +83,7 @@ class Archive:
         low, high = segments[0][1].low, segments[0][1].high
         return changes(family, started, ended, low, high).drop(MEMBER)
 
-    def _generation(self, name: str) -> Generation | None:
+    def _generation(self, name: str) -> RunningGroup | None:
         if name not in self._generations:
             packed = self._store.generation(name)
             if packed is None:

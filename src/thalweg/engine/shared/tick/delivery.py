@@ -13,10 +13,10 @@ from thalweg.engine.shared.groups.families import (
     Family,
     by_member,
     changes,
-    is_divided_well,
+    is_colocated,
 )
 from thalweg.engine.shared.groups.members import families_of
-from thalweg.engine.shared.groups.running_group import Generation
+from thalweg.engine.shared.groups.running_group import RunningGroup
 from thalweg.engine.shared.results.results import Emission, FamilyEmission
 from thalweg.engine.shared.state.segments import Segment
 from thalweg.engine.shared.tick.cut import Cut
@@ -36,7 +36,7 @@ class Pushed:
     file: str
 
 
-def pushed_of(engine: SharedEngine, generation: Generation) -> Pushed | None:
+def pushed_of(engine: SharedEngine, generation: RunningGroup) -> Pushed | None:
     """What the outlet wants of a group's members."""
     members = engine.members_of(generation.name)
     if generation.family is not None:  # run whether anybody listens or not
@@ -49,7 +49,7 @@ def pushed_of(engine: SharedEngine, generation: Generation) -> Pushed | None:
             return None
         families = families_of(generation.representative, wanted)
         shown = [tuple(engine.queries[m].columns for m in f.members) for f in families]
-    return Pushed(families, shown, engine.artefacts.write("families", families))
+    return Pushed(families, shown, engine.plan_files.write("families", families))
 
 
 def deliver(engine: SharedEngine, cut: Cut, reports: list[TaskReport]) -> int:
@@ -69,11 +69,11 @@ def _family_emissions(
 ) -> Iterator[FamilyEmission]:
     for name, wanted in engine.pushed.items():
         generation = engine.generations[name]
-        if generation.is_lifted:
-            yield from _lifted_emissions(engine, cut, generation, wanted, results)
+        if generation.runs_aggregates:
+            yield from _aggregate_emissions(engine, cut, generation, wanted, results)
             continue
         for place, family in enumerate(wanted.families):
-            if cut.tasks == 1 or is_divided_well(generation.operator, family):
+            if cut.tasks == 1 or is_colocated(generation.operator, family):
                 parts = [s for s in pushed if s.table == f"{name}/{place}"]
                 rows = engine.results.pushed_rows(parts)
             else:
@@ -82,8 +82,8 @@ def _family_emissions(
                 yield FamilyEmission(cut.number, family.members, wanted.columns[place], rows)
 
 
-def _lifted_emissions(
-    engine: SharedEngine, cut: Cut, generation: Generation, pushed: Pushed, results: list[Segment]
+def _aggregate_emissions(
+    engine: SharedEngine, cut: Cut, generation: RunningGroup, pushed: Pushed, results: list[Segment]
 ) -> Iterator[FamilyEmission]:
     said = [s for s in results if s.table == generation.name]
     if not said:
@@ -98,7 +98,7 @@ def _lifted_emissions(
 
 
 def _family_rows(
-    engine: SharedEngine, generation: Generation, family: Family, results: list[Segment]
+    engine: SharedEngine, generation: RunningGroup, family: Family, results: list[Segment]
 ) -> pl.DataFrame | None:
     """For a family whose equal rows may be in different tasks."""
     op, name = generation.operator, generation.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from thalweg.engine.shared.tick.runner import REPORTS, Letter, run_level, run_share
+from thalweg.engine.shared.tick.runner import REPORTS, Shipment, run_level, run_share
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
@@ -30,24 +30,24 @@ class InProcess:
     def run(self, packed: bytes, tasks: int, levels: int, shares: int) -> list[bytes]:
         if tasks == 1:
             return [run_share(packed, number) for number in range(shares)]
-        inboxes: list[list[Letter]] = [[] for _ in range(tasks)]
+        inboxes: list[list[Shipment]] = [[] for _ in range(tasks)]
         for level in range(levels):
-            letters = [
-                letter
+            shipments = [
+                shipment
                 for number in range(tasks)
-                for letter in run_level(packed, number, level, iter(inboxes[number]))
+                for shipment in run_level(packed, number, level, iter(inboxes[number]))
             ]
-            inboxes = [[x for x in letters if x[0] == n] for n in range(tasks)]
-        return _reports(letter for inbox in inboxes for letter in inbox)
+            inboxes = [[x for x in shipments if x[0] == n] for n in range(tasks)]
+        return _reports(shipment for inbox in inboxes for shipment in inbox)
 
 
 class OnSpark:
-    """One Spark job per tick, a Python task per slice; between levels Spark shuffles letters."""
+    """One Spark job per tick, a Python task per slice; between levels Spark shuffles shipments."""
 
     def __init__(self, context: SparkContext, tasks: int | None = None) -> None:
         self.context = context
         self.tasks = tasks or context.defaultParallelism
-        self._nothing: dict[int, RDD[Letter]] = {}  # by tasks: what their first level gets
+        self._nothing: dict[int, RDD[Shipment]] = {}  # by tasks: what their first level gets
 
     def run(self, packed: bytes, tasks: int, levels: int, shares: int) -> list[bytes]:
         width = shares if tasks == 1 else tasks
@@ -56,15 +56,15 @@ class OnSpark:
         nothing = self._nothing[width]
         if tasks == 1:
             return list(nothing.mapPartitionsWithIndex(_share(packed)).collect())
-        letters = nothing.mapPartitionsWithIndex(_level(packed, 0))
+        shipments = nothing.mapPartitionsWithIndex(_level(packed, 0))
         for level in range(1, levels):
-            delivered = letters.partitionBy(tasks, int)
-            letters = delivered.mapPartitionsWithIndex(_level(packed, level))
-        return _reports(letters.collect())
+            delivered = shipments.partitionBy(tasks, int)
+            shipments = delivered.mapPartitionsWithIndex(_level(packed, level))
+        return _reports(shipments.collect())
 
 
 def _share(packed: bytes):  # type: ignore[no-untyped-def]
-    def run(number: int, rows: Iterator[Letter]) -> list[bytes]:
+    def run(number: int, rows: Iterator[Shipment]) -> list[bytes]:
         list(rows)  # a worker is only used again if its input was read to the end
         return [run_share(packed, number)]
 
@@ -72,11 +72,11 @@ def _share(packed: bytes):  # type: ignore[no-untyped-def]
 
 
 def _level(packed: bytes, level: int):  # type: ignore[no-untyped-def]
-    def run(number: int, letters: Iterator[Letter]) -> Iterator[Letter]:
-        return run_level(packed, number, level, letters)
+    def run(number: int, shipments: Iterator[Shipment]) -> Iterator[Shipment]:
+        return run_level(packed, number, level, shipments)
 
     return run
 
 
-def _reports(letters) -> list[bytes]:  # type: ignore[no-untyped-def]
-    return [report for _, boxes in letters for report in boxes[REPORTS]]
+def _reports(shipments) -> list[bytes]:  # type: ignore[no-untyped-def]
+    return [report for _, boxes in shipments for report in boxes[REPORTS]]

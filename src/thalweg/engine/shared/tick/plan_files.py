@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 
-class Artefacts:
+class PlanFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._last: dict[str, tuple[Any, Path]] = {}  # of each kind

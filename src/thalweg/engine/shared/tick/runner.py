@@ -17,9 +17,9 @@ import polars as pl
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.expressions.translate import to_polars
 from thalweg.engine.shared.frames import POS, TS, hash_of
-from thalweg.engine.shared.groups.families import changes, is_divided_well
+from thalweg.engine.shared.groups.families import changes, is_colocated
 from thalweg.engine.shared.kernels.changes import judged
-from thalweg.engine.shared.kernels.exchange import mailbox
+from thalweg.engine.shared.kernels.exchange import channel
 from thalweg.engine.shared.kernels.group import group, keep_families, load_families
 from thalweg.engine.shared.kernels.output import output
 from thalweg.engine.shared.kernels.registry import KERNELS
@@ -36,7 +36,7 @@ from thalweg.engine.shared.tick.task import (
     carried,
 )
 
-Letter = tuple[int, dict[str, list[bytes]]]  # to which task, what is in its mailboxes
+Shipment = tuple[int, dict[str, list[bytes]]]  # to which task, what is in its mailboxes
 REPORTS = "reports"
 STARTED, ENDED = "/started", "/ended"  # behind a group's name: the results of a group
 REJECTED = "rejected/"  # the results of a base relation: what it could not take
@@ -69,13 +69,13 @@ def run_share(packed: bytes, number: int) -> bytes:
 
 
 def run_level(
-    packed: bytes, number: int, level: int, letters: Iterator[Letter]
-) -> Iterator[Letter]:
-    """One level of a tick in one of several tasks; the last level's letters are reports."""
+    packed: bytes, number: int, level: int, shipments: Iterator[Shipment]
+) -> Iterator[Shipment]:
+    """One level of a tick in one of several tasks; the last level's shipments are reports."""
     spec, plan = _open(packed)
     task = Task(spec, plan, KERNELS, number, level)
     reports: list[bytes] = []
-    for _, boxes in letters:
+    for _, boxes in shipments:
         reports += boxes.pop(REPORTS, [])
         for box, frames in boxes.items():
             task.inbox.setdefault(box, []).extend(pl.read_ipc(io.BytesIO(f)) for f in frames)
@@ -134,7 +134,7 @@ def _emit_group(task: Task, flow: Flow, name: str, op: ph.Group) -> None:
     if spec.families is None:
         return
     for place, family in enumerate(load_families(spec.families)):
-        if task.is_alone or is_divided_well(op, family):
+        if task.is_alone or is_colocated(op, family):
             rows = changes(family, started, ended, low, high)
             _write(task.pushed, f"{name}/{place}", rows, low, high)
 
@@ -178,12 +178,12 @@ def _hand_on(task: Task, flow: Flow, op: ph.AnyOp, outgoing: list[dict[str, list
     plan, tasks = task.plan, task.spec.tasks
     if not (isinstance(op, ph.Exchange) and ph.moves(op)):
         return
-    if plan.level_of(op) != task.level + 1 or mailbox(task, flow, op) in outgoing[task.number]:
+    if plan.level_of(op) != task.level + 1 or channel(task, flow, op) in outgoing[task.number]:
         return
     frame = task.evaluate(flow, op.input)
     if not frame.height:
         return
-    box = mailbox(task, flow, op)
+    box = channel(task, flow, op)
     if op.keys is None:
         everything = _packed(frame)
         for boxes in outgoing:

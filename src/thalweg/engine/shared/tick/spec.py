@@ -32,7 +32,7 @@ def tick_spec(
         folder=str(engine.folder),
         tick=cut.number,
         tasks=cut.tasks,
-        plan=engine.artefacts.write("plan", plan),
+        plan=engine.plan_files.write("plan", plan),
         ranges=cut.ranges,
         landed={s: of for s, of in files.items() if s in plan.stems},
         segments=list(engine.segments.values()),

@@ -267,5 +267,5 @@ def stem_table(stream: str, keys: tuple[Expr, ...]) -> str:
 
 
 def carried(task: Task, flow: Flow, op: ph.AnyOp) -> str:
-    """The mailbox in which a task leaves an operator's rows for itself at the next level."""
+    """The channel in which a task leaves an operator's rows for itself at the next level."""
     return f"carry/{flow.name}/{task.plan.name_of(op)}"

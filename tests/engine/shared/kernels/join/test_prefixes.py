@@ -12,7 +12,7 @@ from thalweg.cql.compile import compile_script
 from thalweg.engine import reference
 from thalweg.engine.arrivals import Arrival
 from thalweg.engine.reference import Options
-from thalweg.engine.shared.compile.planning import Registered, make_plan
+from thalweg.engine.shared.compile.planning import Run, make_plan
 from thalweg.engine.shared.kernels.join import join
 from thalweg.engine.shared.kernels.join.prefixes import Routes, routes
 from thalweg.plan.nodes import base_streams
@@ -34,7 +34,7 @@ def routes_of(*queries: str, is_level: bool = True) -> Routes:
     )
     streams = {s.name: s for s in script.catalog.streams()}
     runs = [
-        Registered(
+        Run(
             q.name,
             (),
             tuple(sorted(s.name for s in base_streams(q.plan))),

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.kernels.join.probing import Step
-from thalweg.engine.shared.kernels.join.shared_probe import FAR, Guest, Venue
+from thalweg.engine.shared.kernels.join.shared_probe import FAR, Consumer, ProbeKey
 from thalweg.engine.shared.tick.task import Flow, Plan
 from thalweg.plan.expr import Expr, columns_of, conjunction, remap, shift
 
@@ -49,13 +49,13 @@ class Beginning:
         return tuple(keys)
 
     @cached_property
-    def venue(self) -> Venue | None:
+    def venue(self) -> ProbeKey | None:
         """Where it begins, if that is a meeting of tuples of base streams."""
         step, pair = self.steps[0], self._pair
         if pair is None:
             return None
         first, second = pair
-        return Venue(
+        return ProbeKey(
             self.instants,
             first.stream,
             self._horizon(first),
@@ -67,11 +67,11 @@ class Beginning:
         )
 
     @cached_property
-    def guest(self) -> Guest:
+    def guest(self) -> Consumer:
         assert self._pair is not None
         first, second = self._pair
         filters = (first.predicate, shift(second.predicate, FAR))
-        return Guest(
+        return Consumer(
             (first.window.length, second.window.length),
             first.predicate,
             conjunction((*filters, *self._placed(self.steps[0].checks))),

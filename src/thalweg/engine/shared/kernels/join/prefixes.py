@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.kernels.join.join_signature import Beginning
 from thalweg.engine.shared.kernels.join.probing import Step, steps
-from thalweg.engine.shared.kernels.join.shared_probe import Guest, Meeting, Venue
+from thalweg.engine.shared.kernels.join.shared_probe import Consumer, Meeting, ProbeKey
 from thalweg.engine.shared.tick.task import Flow, Plan, Task
 
 Columns = tuple[tuple[int, ...], ...]  # of each input in the order of binding
@@ -97,10 +97,10 @@ def _prefixes(ways: Iterable[Beginning]) -> dict[Hashable, Prefix]:
     }
 
 
-def _meetings(ways: Iterable[Beginning]) -> dict[Venue, Meeting]:
+def _meetings(ways: Iterable[Beginning]) -> dict[ProbeKey, Meeting]:
     """Where several joins begin with the same probe, but ask for different pairs."""
-    guests: dict[Venue, dict[Guest, None]] = {}
-    columns: dict[Venue, tuple[set[int], set[int]]] = {}
+    guests: dict[ProbeKey, dict[Consumer, None]] = {}
+    columns: dict[ProbeKey, tuple[set[int], set[int]]] = {}
     for way in ways:
         if way.venue is None:
             continue

@@ -37,7 +37,7 @@ Length = int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
+class Consumer:
     """What a join asks of the pairs."""
 
     lengths: tuple[Length, Length]  # of both windows; they do not slide
@@ -46,7 +46,7 @@ class Guest:
 
 
 @dataclass(frozen=True, slots=True)
-class Venue:
+class ProbeKey:
     """Whose new tuples meet whose tuples, by what key: joins of one venue have the same pairs."""
 
     instants: int  # the class of flows for which the same ones become final
@@ -63,9 +63,9 @@ class Venue:
 class Meeting:
     """A venue at which several joins begin."""
 
-    venue: Venue
+    venue: ProbeKey
     columns: tuple[tuple[int, ...], tuple[int, ...]]  # that some guest looks at
-    guests: tuple[Guest, ...]
+    guests: tuple[Consumer, ...]
 
     @property
     def key(self) -> Hashable:
@@ -87,7 +87,7 @@ class Pairs:
     probed: int  # how many of the first's new tuples pass the guest's filter
 
 
-class Met:
+class ProbeResult:
     """All pairs of a tick, and which of them each guest wants."""
 
     def __init__(self, meeting: Meeting, probed: Sequence[int], pairs: _Found) -> None:
@@ -126,13 +126,13 @@ class Met:
         return self._held[guest]
 
 
-def meet(task: Task, flow: Flow, meeting: Meeting) -> Met | None:
+def meet(task: Task, flow: Flow, meeting: Meeting) -> ProbeResult | None:
     """The pairs of this tick; None where joins had better probe each for itself."""
-    found: Met | None = task.once(meeting.key, lambda: _meet(task, flow, meeting))
+    found: ProbeResult | None = task.once(meeting.key, lambda: _meet(task, flow, meeting))
     return found
 
 
-def _meet(task: Task, flow: Flow, meeting: Meeting) -> Met | None:
+def _meet(task: Task, flow: Flow, meeting: Meeting) -> ProbeResult | None:
     venue, guests = meeting.venue, meeting.guests
     low, high = task.range_of(flow)
     new = tuples_between(task, venue.first, max(low, venue.first_horizon), high)
@@ -145,7 +145,7 @@ def _meet(task: Task, flow: Flow, meeting: Meeting) -> Met | None:
     if most < 0:  # to let all tuples probe already costs more
         return None
     found = _find(task, meeting, new, keys, high if venue.sees_new else low, most)
-    return None if found is None else Met(meeting, passing, found)
+    return None if found is None else ProbeResult(meeting, passing, found)
 
 
 def _most_pairs(new: int, passing: Sequence[int]) -> float:

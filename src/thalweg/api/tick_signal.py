@@ -8,7 +8,7 @@ from contextlib import suppress
 from thalweg.engine.site import Site
 
 
-class TickBell:
+class TickSignal:
     """Lives in one event loop; any number of requests can wait at no cost of a thread."""
 
     def __init__(self, site: Site) -> None:
