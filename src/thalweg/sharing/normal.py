@@ -13,7 +13,7 @@ from dataclasses import replace
 from thalweg.plan.expr import Expr
 from thalweg.plan.nodes import Node, Project, Scan, StreamKind, ToStream, Window
 from thalweg.plan.windows import UNBOUNDED
-from thalweg.sharing.block import Block, Leaf, Unshareable, all_columns
+from thalweg.sharing.block import Block, Leaf, Unshareable
 from thalweg.sharing.conditions import classified
 from thalweg.sharing.core import Computed, Core, Kept, NormalQuery, NotNormal, Step, slides_of
 from thalweg.sharing.ordering import expr_key
@@ -54,8 +54,7 @@ def _names(relation: Node) -> tuple[str, ...]:
 def _ordered(block: Block, order: Order) -> tuple[Core, tuple[Step, ...]]:
     leaves = tuple([block.leaves[i] for i in order])
     places = column_places(block.leaves, order)
-    outputs = block.outputs if block.outputs is not None else all_columns(block.leaves)
-    outputs = tuple([rewritten(moved(e, places)) for e in outputs])
+    outputs = tuple([rewritten(moved(e, places)) for e in block.exprs()])
     conditions = [moved(c, places) for c in block.conditions]
     core = core_of(leaves, conditions, outputs)
     if not block.above:

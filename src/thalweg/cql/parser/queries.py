@@ -1,4 +1,4 @@
-"""Queries: SELECT, FROM with windows and joins, set operators, WITH, and ISTREAM, DSTREAM, RSTREAM."""
+"""Queries: SELECT, FROM with windows and joins, set operators, WITH, and stream operators."""
 
 from __future__ import annotations
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from thalweg.plan import blocks
+from thalweg.plan.blocks import leaves_of
 from thalweg.plan.catalog import Field
-from thalweg.plan.expr import Call, Expr, columns_of, conjuncts, remap
+from thalweg.plan.expr import Call, Expr, conjuncts, remap
 from thalweg.plan.nodes import Filter, Join, Node, Scan, Schema, Window, inputs_of
 from thalweg.plan.text import expr_text, node_text
 from thalweg.plan.windows import RowsWindow, WindowSpec
@@ -41,12 +43,8 @@ class Block:
     starts: tuple[int, ...]  # the first column of each leaf
     order: tuple[int, ...]  # the leaves' places in the FROM list
 
-    def leaves_of(self, condition: Expr) -> set[int]:
-        columns = columns_of(condition)
-        return {max(i for i, s in enumerate(self.starts) if s <= c) for c in columns}
-
     def within(self, part: tuple[int, ...]) -> list[Expr]:
-        return [c for c in self.conditions if self.leaves_of(c) <= set(part)]
+        return [c for c in self.conditions if leaves_of(c, self.starts) <= set(part)]
 
     def text(self, part: tuple[int, ...]) -> str:
         """The same for equal sub-joins, wherever they come from."""
@@ -62,7 +60,7 @@ class Block:
         reached = {0}
         for _ in self.leaves:
             for condition in self.conditions:
-                used = self.leaves_of(condition)
+                used = leaves_of(condition, self.starts)
                 if used & reached:
                     reached |= used
         return len(reached) == len(self.leaves)
@@ -108,41 +106,27 @@ def _block(node: Node) -> Block | None:
 
 def _arranged(inputs: tuple[Node, ...], conditions: Iterable[Expr]) -> Block:
     """Filters go to their leaf; leaves are put in order of their text, and columns follow."""
-    starts = _starts([n.schema for n in inputs])
-    filters: list[list[Expr]] = [[] for _ in inputs]
-    between: list[Expr] = []
-    for condition in conditions:
-        used = {max(i for i, s in enumerate(starts) if s <= c) for c in columns_of(condition)}
-        if len(used) <= 1:  # a condition over no column at all is the first leaf's
-            leaf = used.pop() if used else 0
-            filters[leaf].append(remap(condition, lambda c, by=starts[leaf]: c - by))  # type: ignore[misc]
-        else:
-            between.append(condition)
+    types = tuple(tuple(f.type for f in n.schema) for n in inputs)
+    plain = blocks.Block(inputs, types, tuple(conditions))
+    filters, between = plain.conditions_by_leaf()
     leaves = [_leaf(n, f) for n, f in zip(inputs, filters, strict=True)]
     order = sorted(range(len(leaves)), key=lambda i: (leaves[i].text, i))
     arranged = tuple(leaves[i] for i in order)
-    new_starts = _starts([leaf.schema for leaf in arranged])
+    starts = blocks.Block(arranged, tuple(types[i] for i in order)).starts
     moved = {
-        starts[old] + column: new_starts[new] + column
+        plain.starts[old] + column: starts[new] + column
         for new, old in enumerate(order)
-        for column in range(len(leaves[old].schema))
+        for column in range(len(types[old]))
     }
-    conditions = tuple(remap(c, moved.__getitem__) for c in between)
-    return Block(arranged, conditions, new_starts, tuple(order))
+    return Block(
+        arranged, tuple(remap(c, moved.__getitem__) for c in between), starts, tuple(order)
+    )
 
 
 def _leaf(node: Node, filters: list[Expr]) -> Leaf:
     if isinstance(node, Window):
         return Leaf(node.input, node.spec, node.schema, tuple(filters))
     return Leaf(node, None, node.schema, tuple(filters))
-
-
-def _starts(schemas: Sequence[Schema]) -> tuple[int, ...]:
-    starts, total = [], 0
-    for schema in schemas:
-        starts.append(total)
-        total += len(schema)
-    return tuple(starts)
 
 
 def _selected(text: str, conditions: Sequence[Expr], schema: Schema) -> str:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from thalweg.placement.building import ProblemBuilder, add_join_orders
 from thalweg.placement.from_cql.blocks import Block, block_of, finish_text
 from thalweg.placement.problem import Hosts, Problem
+from thalweg.plan.blocks import leaves_of
 from thalweg.plan.catalog import QueryDef
 from thalweg.plan.expr import Call, Expr, columns_of
 from thalweg.plan.nodes import Node, Scan, inputs_of
@@ -138,7 +139,7 @@ class _Joins:
         both = {*left, *right}
         return any(
             used <= both and used & {*left} and used & {*right}
-            for used in (self.block.leaves_of(c) for c in self.block.conditions)
+            for used in (leaves_of(c, self.block.starts) for c in self.block.conditions)
         )
 
 

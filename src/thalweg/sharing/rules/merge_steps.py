@@ -7,8 +7,11 @@ on keys alone holds for a group where it holds for its rows, and goes down to th
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from thalweg.plan.blocks import over
 from thalweg.plan.expr import Expr, columns_of, conjunction
-from thalweg.sharing.block import Block, call_over, over
+from thalweg.sharing.block import Block, call_over
 from thalweg.sharing.core import Computed, Grouped, Kept, Step, WithoutRepeats
 from thalweg.sharing.rules import conditions_of
 from thalweg.sharing.rules.drop_identities import drop_identities
@@ -38,7 +41,8 @@ def merge_steps(block: Block) -> Block:
                 pass
             case _:
                 steps.append(step)
-    return Block(block.leaves, (*block.conditions, *lowered), block.outputs, tuple(steps))
+    conditions = (*block.conditions, *lowered)
+    return replace(block, conditions=conditions, above=tuple(steps))
 
 
 def _keep(steps: list[Step], predicate: Expr, block: Block) -> list[Expr]:

@@ -6,8 +6,8 @@ What stands above sees keys and aggregates where it expects them, by way of a pr
 from __future__ import annotations
 
 from thalweg.plan.aggregates import AggCall
+from thalweg.plan.blocks import over
 from thalweg.plan.expr import Col, Expr
-from thalweg.sharing.block import over
 from thalweg.sharing.core import Computed, Grouped, Kept, Step
 from thalweg.sharing.ordering import expr_key, in_order
 from thalweg.sharing.rules import rewritten

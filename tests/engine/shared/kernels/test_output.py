@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.engine.shared.adapter import WAYS
-from tests.engine.shared.kernels.test_prefixes import STREAMS, agree
+from tests.engine.shared.kernels.join.test_prefixes import STREAMS, agree
 
 from thalweg.engine.arrivals import Arrival
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.engine.shared.kernels.test_prefixes import STREAMS
+from tests.engine.shared.kernels.join.test_prefixes import STREAMS
 
 from thalweg.cql.compile import compile_script
 from thalweg.engine.shared.compile.planning import Run, make_plan

@@ -1,30 +1,17 @@
-"""Select-project-join blocks: collected whatever their nesting, closed into one operator.
+"""Select-project-join blocks as operators.
 
 Predicates go to the leaf that they speak of; equalities between leaves become join keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from thalweg.engine.shared.compile import physical as ph
-from thalweg.plan.expr import TRUE, Call, Col, Expr, columns_of, conjunction, shift, transform
+from thalweg.plan.blocks import Block, leaves_of
+from thalweg.plan.expr import TRUE, Call, Col, Expr, conjunction, shift, transform
 
 SAME = "<=>"  # equal, or both NULL; for columns that stand for themselves
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A select-project-join block: leaves side by side, conditions and outputs over them."""
-
-    leaves: tuple[ph.Op, ...]
-    conditions: tuple[Expr, ...]
-    exprs: tuple[Expr, ...]
-
-    @property
-    def width(self) -> int:
-        return sum(len(leaf.types) for leaf in self.leaves)
 
 
 def identity(op: ph.AnyOp) -> tuple[Expr, ...]:
@@ -36,37 +23,24 @@ def nameless(expr: Expr) -> Expr:
     return transform(expr, lambda e: Col(e.index, e.type) if isinstance(e, Col) else e)
 
 
-def leaf_block(op: ph.Op) -> Block:
-    return Block((op,), (), identity(op))
+def block(
+    leaves: tuple[ph.Op, ...],
+    conditions: tuple[Expr, ...] = (),
+    outputs: tuple[Expr, ...] | None = None,
+) -> Block[ph.Op]:
+    return Block(leaves, tuple(leaf.types for leaf in leaves), conditions, outputs)
 
 
-def closed(block: Block) -> ph.Op:
+def closed(found: Block[ph.Op]) -> ph.Op:
     """Push predicates to their leaves, then one Map or one Join."""
-    offsets = [0]
-    for leaf in block.leaves:
-        offsets.append(offsets[-1] + len(leaf.types))
-
-    def owners(e: Expr) -> frozenset[int]:
-        return frozenset(
-            next(i for i in range(len(block.leaves)) if offsets[i] <= c < offsets[i + 1])
-            for c in columns_of(e)
-        )
-
-    local: dict[int, list[Expr]] = {i: [] for i in range(len(block.leaves))}
-    across: list[Expr] = []
-    for condition in dict.fromkeys(block.conditions):
-        of = owners(condition)
-        if len(of) <= 1:
-            # A condition without columns (a constant) may stand at any one input.
-            home = next(iter(of), 0)
-            local[home].append(shift(condition, -offsets[home]))
-        else:
-            across.append(condition)
-    leaves = tuple(_filtered(leaf, local[i]) for i, leaf in enumerate(block.leaves))
+    anonymous = replace(found, conditions=tuple(nameless(c) for c in found.conditions))
+    local, across = anonymous.conditions_by_leaf()
+    exprs = tuple(nameless(e) for e in found.exprs())
+    leaves = tuple(map(_filtered, found.leaves, local))
     if len(leaves) == 1:
-        return mapped(leaves[0], block.exprs)
+        return mapped(leaves[0], exprs)
     leaves = tuple(_stored(leaf) for leaf in leaves)
-    return ph.Join(leaves, _join_keys(across, offsets, owners), tuple(across), block.exprs)
+    return ph.Join(leaves, _join_keys(across, found.starts), tuple(across), exprs)
 
 
 def _filtered(leaf: ph.Op, predicates: list[Expr]) -> ph.Op:
@@ -91,18 +65,16 @@ def _stored(leaf: ph.Op) -> ph.Op:
     return leaf if isinstance(leaf, ph.Source) else ph.Exchange(leaf, None)
 
 
-def _join_keys(
-    conditions: list[Expr], offsets: list[int], owners: Callable[[Expr], frozenset[int]]
-) -> tuple[ph.JoinKey, ...]:
+def _join_keys(conditions: list[Expr], starts: tuple[int, ...]) -> tuple[ph.JoinKey, ...]:
     """Classes of columns that the equalities make equal, by union-find over (input, column)."""
     classes: list[set[tuple[int, Expr]]] = []
     for c in conditions:
         if not (isinstance(c, Call) and c.function in ("=", SAME)):
             continue
-        sides = [(owners(a), a) for a in c.args]
+        sides = [(leaves_of(a, starts), a) for a in c.args]
         if any(len(of) != 1 for of, _ in sides) or sides[0][0] == sides[1][0]:
             continue
-        ends = {(next(iter(of)), shift(a, -offsets[next(iter(of))])) for of, a in sides}
+        ends = {(next(iter(of)), shift(a, -starts[next(iter(of))])) for of, a in sides}
         touched = [k for k in classes if k & ends]
         classes = [k for k in classes if not k & ends]
         classes.append(ends.union(*touched))

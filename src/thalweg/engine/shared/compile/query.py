@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.compile.blocks import (
-    Block,
+    block,
     by_row,
     closed,
     distinct,
     identity,
-    leaf_block,
     nameless,
     netted,
 )
@@ -18,6 +17,7 @@ from thalweg.engine.shared.compile.semijoins import left_join, marked, minus, po
 from thalweg.engine.shared.frames import Types
 from thalweg.plan import nodes
 from thalweg.plan.aggregates import AggCall
+from thalweg.plan.blocks import Block, block_of
 from thalweg.plan.expr import (
     FALSE,
     TRUE,
@@ -27,8 +27,6 @@ from thalweg.plan.expr import (
     columns_of,
     conjunction,
     conjuncts,
-    shift,
-    substitute,
 )
 from thalweg.plan.nodes import SetKind
 from thalweg.plan.types import BOOLEAN
@@ -53,54 +51,42 @@ def _to_stream(node: nodes.ToStream) -> ph.Exchange:
 
 
 def _relation(node: nodes.Node) -> ph.Op:
-    return closed(_block(node))
+    return closed(block_of(node, _leaf))
 
 
-def _block(node: nodes.Node) -> Block:
+def _leaf(node: nodes.Node) -> Block[ph.Op]:
+    """Where a select-project-join block ends: the operator there."""
     match node:
         case nodes.Filter(nodes.Mark() as mark, predicate):
             return _filtered_mark(mark, predicate)
-        case nodes.Filter(source, predicate):
-            inner = _block(source)
-            added = tuple(nameless(substitute(c, inner.exprs)) for c in conjuncts(predicate))
-            return Block(inner.leaves, inner.conditions + added, inner.exprs)
-        case nodes.Project(source, exprs, _):
-            inner = _block(source)
-            outputs = tuple(nameless(substitute(e, inner.exprs)) for e in exprs)
-            return Block(inner.leaves, inner.conditions, outputs)
-        case nodes.Join(inputs, condition):
-            joined = Block((), (), ())
-            for part in map(_block, inputs):
-                by = joined.width
-                joined = Block(
-                    joined.leaves + part.leaves,
-                    joined.conditions + tuple(shift(c, by) for c in part.conditions),
-                    joined.exprs + tuple(shift(e, by) for e in part.exprs),
-                )
-            added = tuple(nameless(substitute(c, joined.exprs)) for c in conjuncts(condition))
-            return Block(joined.leaves, joined.conditions + added, joined.exprs)
         case nodes.Window(nodes.Scan(stream), TimeWindow() as spec):
-            return leaf_block(ph.Source(stream.name, _types(node), spec))
+            return _one(ph.Source(stream.name, _types(node), spec))
         case nodes.Window(source, spec):
-            return leaf_block(_window(source, spec))
+            return _one(_window(source, spec))
         case nodes.Scan(stream):
             changes = ph.BaseStream(stream.name, _types(node), signed=True)
-            return leaf_block(ph.Changes(ph.Exchange(changes, identity(changes))))
+            return _one(ph.Changes(ph.Exchange(changes, identity(changes))))
         case nodes.Aggregate(source, keys, aggregates, _):
             inner = _relation(source)
-            return leaf_block(_aggregate(inner, keys, aggregates, nodes.resolution_us(source)))
+            return _one(_aggregate(inner, keys, aggregates, nodes.resolution_us(source)))
         case nodes.Distinct(source):
-            return leaf_block(distinct(_relation(source)))
+            return _one(distinct(_relation(source)))
         case nodes.SetOp():
-            return leaf_block(_set_op(node))
+            return _one(_set_op(node))
         case nodes.LeftJoin(left, right, condition):
-            return leaf_block(left_join(_relation(left), _relation(right), nameless(condition)))
+            return _one(left_join(_relation(left), _relation(right), nameless(condition)))
         case nodes.Mark():
             correlation, match = _conditions(node)
             left, right = _relation(node.input), _relation(node.subquery)
-            return leaf_block(marked(left, right, correlation, match))
+            return _one(marked(left, right, correlation, match))
         case nodes.ToStream():
             raise AssertionError("a stream under a relation has a window above it")
+        case _:
+            raise AssertionError(f"{type(node).__name__} is part of a block")
+
+
+def _one(op: ph.Op) -> Block[ph.Op]:
+    return block((op,))
 
 
 def _types(node: nodes.Node) -> Types:
@@ -150,7 +136,7 @@ def _set_op(node: nodes.SetOp) -> ph.Op:
     return ph.SetOp(node.kind, node.all, by_row(left), by_row(right))
 
 
-def _filtered_mark(mark: nodes.Mark, predicate: Expr) -> Block:
+def _filtered_mark(mark: nodes.Mark, predicate: Expr) -> Block[ph.Op]:
     """WHERE over a sub-query predicate: a semi- or anti-join where the mark stands by itself."""
     column = len(mark.input.schema)
     here = Col(column, BOOLEAN)
@@ -161,12 +147,11 @@ def _filtered_mark(mark: nodes.Mark, predicate: Expr) -> Block:
     correlation, match = _conditions(mark)
     if direct == [here]:
         kept = semi(left, right, sure(correlation, match))
-        return Block((kept,), (), (*identity(kept), TRUE))
+        return block((kept,), (), (*identity(kept), TRUE))
     if direct == [Call("not", (here,), BOOLEAN)]:
         kept = minus(left, semi(left, right, possible(correlation, match)))
-        return Block((kept,), (), (*identity(kept), FALSE))
-    whole = leaf_block(marked(left, right, correlation, match))
-    return Block(whole.leaves, tuple(nameless(p) for p in direct), whole.exprs)
+        return block((kept,), (), (*identity(kept), FALSE))
+    return block((marked(left, right, correlation, match),), tuple(direct))
 
 
 def _conditions(mark: nodes.Mark) -> tuple[Expr, Expr | None]:

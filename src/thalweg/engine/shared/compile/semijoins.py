@@ -10,7 +10,7 @@ So the kernels know no correlation, and all of it is incremental because joins a
 from __future__ import annotations
 
 from thalweg.engine.shared.compile import physical as ph
-from thalweg.engine.shared.compile.blocks import SAME, Block, closed, distinct, identity, mapped
+from thalweg.engine.shared.compile.blocks import SAME, block, closed, distinct, identity, mapped
 from thalweg.plan.expr import (
     FALSE,
     TRUE,
@@ -45,7 +45,7 @@ def semi(left: ph.Op, right: ph.Op, theta: Expr) -> ph.Op:
     conditions = tuple(
         Call("=", (a, Col(width + i, b.type)), BOOLEAN) for i, (a, b) in enumerate(equal)
     )
-    return closed(Block((left, matched), conditions, identity(left)))
+    return closed(block((left, matched), conditions, identity(left)))
 
 
 def _equality(c: Expr, width: int) -> tuple[Expr, Expr] | None:
@@ -70,17 +70,17 @@ def _semi_general(left: ph.Op, right: ph.Op, theta: Expr) -> ph.Op:
     asked = distinct(_closed_map(left, [], values))
     place = {c: i for i, c in enumerate(seen)}
     moved = remap(theta, lambda c: place[c] if c < width else c - width + len(values))
-    answered = closed(Block((asked, right), conjuncts(moved), identity(asked)))
+    answered = closed(block((asked, right), conjuncts(moved), identity(asked)))
     matched = distinct(answered)
     conditions = tuple(
         Call(SAME, (Col(c, left.types[c]), Col(width + i, left.types[c])), BOOLEAN)
         for i, c in enumerate(seen)
     )
-    return closed(Block((left, matched), conditions, identity(left)))
+    return closed(block((left, matched), conditions, identity(left)))
 
 
 def _closed_map(op: ph.Op, predicates: list[Expr], exprs: tuple[Expr, ...]) -> ph.Op:
-    return closed(Block((op,), tuple(predicates), exprs))
+    return closed(block((op,), tuple(predicates), exprs))
 
 
 def minus(left: ph.Op, right: ph.Op) -> ph.Op:
@@ -89,7 +89,7 @@ def minus(left: ph.Op, right: ph.Op) -> ph.Op:
 
 def left_join(left: ph.Op, right: ph.Op, theta: Expr) -> ph.Op:
     both = identity(left) + tuple(shift(e, len(left.types)) for e in identity(right))
-    matched = closed(Block((left, right), conjuncts(theta), both))
+    matched = closed(block((left, right), conjuncts(theta), both))
     alone = minus(left, semi(left, right, theta))
     nulls = tuple(Lit(None, t) for t in right.types)
     return ph.Union(((1, matched), (1, mapped(alone, identity(left) + nulls))))

@@ -1,7 +1,7 @@
 """Which queries with aggregates run as one, and when they move.
 
-The members of a member_aggregates generation are fixed when it begins, because its state is theirs. What comes
-later is brought together in steps, as in a log-structured store:
+The members of such a group are fixed when it begins, because its state is theirs. What comes later
+is brought together in steps, as in a log-structured store:
 
 1. Queries that have not run yet, alike and with one beginning, begin as one.
 2. When parts (generations, and queries that run alone) are together as many as the next larger one,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from thalweg.engine.shared.compile import physical as ph
-from thalweg.engine.shared.compile.blocks import Block, closed, nameless, netted
+from thalweg.engine.shared.compile.blocks import block, closed, nameless, netted
 from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.groups.families import Family
 from thalweg.engine.shared.tick.task import BEGINNING
@@ -123,7 +123,7 @@ def compile_group(rep: Representative, members: Iterable[Core]) -> ph.Group:
     conditions = tuple(remap(nameless(c), place) for c in conditions_of(core))
     attributes = tuple(remap(nameless(e), place) for e in core.outputs)
     stamps = tuple(Col(offsets[i + 1] + i, BIGINT) for i in range(len(rep.streams)))
-    rows = closed(Block(sources, conditions, (*attributes, *stamps)))
+    rows = closed(block(sources, conditions, (*attributes, *stamps)))
     slides = slides_of(rep.windows)
     return ph.Group(_divided(rows, rep, cores), slides, any(has_ends(c) for c in cores))
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.engine.shared.adapter import WAYS, shared_engine
-from tests.engine.shared.kernels.test_prefixes import PAIR, STREAMS, agree, routes_of
+from tests.engine.shared.kernels.join.test_prefixes import PAIR, STREAMS, agree, routes_of
 
 from thalweg.cql.compile import compile_script
 from thalweg.engine.arrivals import Arrival
