@@ -41,7 +41,7 @@ def measure(
                 rows_out += tick.rows_out
         row = {
             "queries": len(queries),
-            "groups": len(running.engine.runs),
+            "groups": len(running.engine.roster.runs),
             "start s": running.start_s,
             "median s": percentile(seconds, 50),
             "p95 s": percentile(seconds, 95),

@@ -93,7 +93,7 @@ class World:
     def event(self, number: int) -> float:
         """An item that opens and closes at once, and its row of the standing join."""
         item, stamp = 10_000_000 + number, self.now
-        after = Position(self.site.reading.last_tick(), 1 << 40)  # behind all that was said
+        after = self.site.reader(self.site.query("standing")).frontier()  # behind all that was said
         watch = Stopwatch()
         self.site.push("O", pl.DataFrame({"ts": [stamp], "item": [item], "price": [1.0]}))
         self.site.push("C", pl.DataFrame({"ts": [stamp], "item": [item], "buyer": [number]}))

@@ -15,6 +15,7 @@ from bench.systems.outcome import Outcome, as_said
 from thalweg.cql import compile_script
 from thalweg.engine.shared.engine import SharedEngine, Tick
 from thalweg.engine.shared.groups.cost_model import Sharing
+from thalweg.engine.shared.state.outputs import EVERY_QUERY
 from thalweg.engine.shared.tick.executors import Executor
 from thalweg.engine.sinks.base import SinkOutlet, open_where_it_was
 from thalweg.engine.sinks.parquet_tables import ParquetTablesSink
@@ -37,7 +38,7 @@ class Running:
         outlet, self.out = SinkOutlet(), folder / "rows"
         self.engine = SharedEngine(folder / "data", executor, outlet=outlet, sharing=sharing)
         sink = ParquetTablesSink(self.out)
-        open_where_it_was(self.engine.store, None, SINK, sink)
+        open_where_it_was(self.engine.store, EVERY_QUERY, SINK, sink)
         outlet.attach_all(SINK, sink)
         compiled = compile_script(SCHEMA + script(queries))
         for stream in compiled.catalog.streams():
@@ -83,7 +84,7 @@ def run(
             engine.finish(stream)
         engine.run_to_end()
         outcome = {"seconds": watch.seconds, "cpu_s": cpu.seconds}
-    groups = len(engine.runs)
+    groups = len(engine.roster.runs)
     engine.close()
     return Outcome(
         running.start_s,

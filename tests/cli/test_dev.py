@@ -134,7 +134,7 @@ def expected(folder: Path, count: int) -> dict[str, list[tuple]]:
     """What a site says that nobody kills."""
     site = open_site(folder, compile_script, master=IN_PROCESS)
     site.execute(SCRIPT)
-    with site.turns.between_ticks():
+    with site.gate.between_ticks():
         for stream, rows in batches(count):
             site.push(stream, pl.DataFrame(rows))
     site.settle()

@@ -2,9 +2,10 @@
 
 import pytest
 
-from thalweg.engine.arrivals import BEGINNING, Arrival, admit, watermark
+from thalweg.engine.arrivals import Arrival, admit, watermark
 from thalweg.plan.catalog import Field, StreamDef
 from thalweg.plan.types import BIGINT
+from thalweg.plan.windows import BEGINNING
 
 
 def stream(lateness=0, is_relation=False):

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 
 from thalweg.api.results import Result
-from thalweg.engine.shared.results.results import Emission
+from thalweg.engine.shared.results.emission import Emission
 from thalweg.engine.sinks.callback import CallbackSink
 from thalweg.engine.site import Site
 from thalweg.engine.site.reading import Page
@@ -18,7 +18,7 @@ def call_for_rows(site: Site, query: str, call: Callable[[Result], None]) -> Cal
     """Attach the function to the query, from the next tick on; gives how to detach it."""
 
     def take(emission: Emission) -> None:
-        page = Page(emission, 0)
+        page = Page(emission)
         for id_, change in zip(page.ids(), page.changes(), strict=True):
             row = dict(zip(emission.columns, change.row, strict=True))
             call(Result(id_, change.ts, change.op, row))

@@ -1,7 +1,8 @@
 """Results as server-sent events: each row has its id, and a client that keeps the last id it saw
 gets every row exactly once, whatever breaks in between.
 
-An event without data only moves the client's id on, past ticks in which the query said nothing.
+After every tick an event `frontier` says up to where the result is final, and moves the client's id
+on, also past instants about which the query has nothing to say.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from thalweg.engine.sinks.encode import json_lines
 from thalweg.engine.site import Position, Site
 from thalweg.engine.site.reading import Page
 from thalweg.plan.catalog import QueryDef
-from thalweg.plan.shapes import shape_of
 
 KEEP_ALIVE_S = 10.0
 ROWS_PER_WRITE = 1_000
@@ -26,18 +26,20 @@ async def events(
     site: Site, tick_signal: TickSignal, query: QueryDef, after: Position
 ) -> AsyncIterator[str]:
     """All rows behind a position, then rows as they come, until the query ends."""
-    columns = shape_of(query).columns
+    reader = site.reader(query)
     yield "retry: 1000\n\n"
     while True:
         tick = tick_signal.next
         end = site.ending(query)  # before looking, so that no row is left behind it
-        last = site.reading.last_tick()
-        pages = site.reading.pages(query.name, columns, after, last)
+        frontier = reader.frontier()
+        pages = reader.pages(after, frontier)
         while (page := await run_in_threadpool(next, pages, None)) is not None:
             for part in await run_in_threadpool(lambda p: list(_parts(p)), page):
                 yield part
-        after = max(after, Position(last))
-        yield f"id: {after}\n\n"
+        if frontier > after:
+            after = frontier
+            data = json.dumps({"frontier": after.instant})
+            yield f"event: frontier\nid: {after}\ndata: {data}\n\n"
         if end is not None:
             yield f"event: end\ndata: {json.dumps({'reason': end})}\n\n"
             return

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from thalweg.cql import CqlError
 from thalweg.cql.errors import Diagnostic
-from thalweg.engine.shared.ingest.landing import IngestError
+from thalweg.engine.shared.ingest.normalise import IngestError
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.site import Busy, Forgotten, SiteError, Unknown, WrongUse
 from thalweg.engine.sources.errors import SourceError

@@ -23,7 +23,7 @@ class Event(NamedTuple):
 
 
 def parse_events(lines: Iterator[str]) -> Iterator[Event]:
-    """Events of a stream; one without data has only moved the id on."""
+    """The events of a stream."""
     kind, id_, data = "message", None, []
     for line in lines:
         if line:
@@ -60,7 +60,10 @@ def follow_results(
                         return
                     after = event.id or after
                     if after is not None:
-                        yield after, _with_id(after, event.data)
+                        yield (
+                            after,
+                            _with_id(after, event.data if event.kind == "message" else None),
+                        )
         except (httpx.TransportError, Unreachable) as error:
             reason = str(error) or type(error).__name__
             if lost_since is None:

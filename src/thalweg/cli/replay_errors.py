@@ -26,7 +26,7 @@ def show(text: str) -> None:
 def blaming(file: Path, text: str, script: Script) -> Iterator[None]:
     """Inside, what is wrong with the input ends the command with 2, all else with 1."""
     from thalweg.engine.replay import ReplayError
-    from thalweg.engine.shared.ingest.landing import IngestError
+    from thalweg.engine.shared.ingest.normalise import IngestError
     from thalweg.engine.shared.state.store import StoreError
     from thalweg.engine.sinks.base import SinkError
     from thalweg.engine.sources import SourceError

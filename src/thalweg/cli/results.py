@@ -19,7 +19,7 @@ def results(
     query: Annotated[str, typer.Argument(help="A standing query.")],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as rows come.")] = False,
     after: Annotated[
-        str | None, typer.Option(help="Only rows behind this id (tick-index).")
+        str | None, typer.Option(help="Only rows behind this id (run.instant.ordinal).")
     ] = None,
     resume: Annotated[
         Path | None,

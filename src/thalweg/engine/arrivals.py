@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.expr import Value
+from thalweg.plan.windows import BEGINNING
 
 Row = tuple[Value, ...]
-
-BEGINNING = -(1 << 63)  # the watermark of a partition that has not said anything
 
 
 @dataclass(frozen=True, slots=True)

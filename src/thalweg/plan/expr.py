@@ -7,7 +7,7 @@ Every expression knows its type; `thalweg.plan.functions.call` builds well-typed
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -22,17 +22,11 @@ class Col:
 
     index: int
     type: SqlType
-    name: str = ""
+    name: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if self.index < 0:
             raise ValueError(f"column index {self.index} is negative")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Col) and (self.index, self.type) == (other.index, other.type)
-
-    def __hash__(self) -> int:
-        return hash((self.index, self.type))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,26 @@ An interval is half open, `[start, end)`; FOREVER as an end means that the tuple
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 FOREVER = (1 << 63) - 1
+# Before every instant; so far from the end of 64 bits that a window's length can be taken away.
+BEGINNING = -(1 << 62)
+
+
+def window_start(timestamp: Any, slide: int) -> Any:
+    """The instant at which a window that slides lets a tuple in: its own, or the next boundary.
+
+    A timestamp, a length and what comes of them may be numbers, arrays or columns (`Any`).
+    """
+    return timestamp if slide == 1 else -(-timestamp // slide) * slide
+
+
+def window_end(timestamp: Any, length: Any, slide: int) -> Any:
+    """The first instant at which the tuple is gone."""
+    if slide == 1:
+        return timestamp + (length + 1)
+    return ((timestamp + length) // slide + 1) * slide
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +42,10 @@ class TimeWindow:
         if self.slide < 1:
             raise ValueError("a window's slide is at least one instant")
 
-    def interval(self, timestamp: int) -> tuple[int, int]:
+    def interval(self, timestamp: Any) -> tuple[Any, Any]:
         """Where a tuple of this timestamp is valid; empty (start >= end) if it never appears."""
-        start = -(-timestamp // self.slide) * self.slide
-        if self.length is None:
-            return start, FOREVER
-        return start, ((timestamp + self.length) // self.slide + 1) * self.slide
+        end = FOREVER if self.length is None else window_end(timestamp, self.length, self.slide)
+        return window_start(timestamp, self.slide), end
 
     def __str__(self) -> str:
         slide = f" Slide {self.slide}" if self.slide != 1 else ""

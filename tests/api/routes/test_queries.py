@@ -71,7 +71,7 @@ def test_results_can_be_asked_for_again_behind_what_one_has(service: LiveService
     push(service, (1, 10), (5, 20))
     first = service.http.get("/queries/q/results?format=json&limit=1").json()
     assert [(r["id"], r["ts"], r["op"], r["row"]) for r in first["rows"]] == [
-        ("1-0", 1, "+", {"a": 10})
+        ("1.1.0", 1, "+", {"a": 10})
     ]
     push(service, (9, 30))
     rest = service.http.get(f"/queries/q/results?format=json&after={first['next']}").json()
@@ -91,7 +91,7 @@ def test_an_id_that_is_none_is_refused(service: LiveService) -> None:
     service.http.post("/queries", content=SCRIPT)
     answer = service.http.get("/queries/q/results?after=x")
     assert answer.status_code == 422
-    assert "is no result id" in answer.json()["detail"]
+    assert "is not a result id" in answer.json()["detail"]
 
 
 def test_a_query_is_stopped_and_gone(service: LiveService) -> None:

@@ -21,7 +21,7 @@ def test_rows_are_written_where_one_asks(service: LiveService, tmp_path: Path) -
 def test_a_folder_with_results_of_another_run_is_refused(
     service: LiveService, tmp_path: Path
 ) -> None:
-    (tmp_path / "tick-000000000001.parquet").write_bytes(b"")
+    (tmp_path / "run-1-from-start-upto-1.parquet").write_bytes(b"")
     service.http.post(
         "/queries", content="CREATE STREAM S (a INTEGER) TIMESTAMP BY ts; SELECT a FROM S"
     )

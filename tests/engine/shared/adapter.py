@@ -17,7 +17,7 @@ from thalweg.engine.changelog import Change
 from thalweg.engine.reference import Options
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.frames import dtype
-from thalweg.engine.shared.results.results import Emission, FamilyEmission, NoOutlet, one_by_one
+from thalweg.engine.shared.results.emission import NoOutlet, TickOutput
 from thalweg.engine.shared.tick.executors import InProcess
 from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
 
@@ -42,8 +42,8 @@ class Collect(NoOutlet):
     def wants(self, query: str) -> bool:
         return True
 
-    def deliver(self, emissions: Sequence[Emission | FamilyEmission]) -> None:
-        for emission in one_by_one(emissions):
+    def deliver(self, output: TickOutput) -> None:
+        for emission in output.each():
             self.results.setdefault(emission.query, []).extend(changes(emission.rows))
 
 
@@ -73,9 +73,13 @@ def shared_engine(
 
 def _begin_as(engine: SharedEngine, options: Options) -> None:
     """Let the queries start, and their history begin, where a case says."""
-    for name, query in engine.queries.items():
-        horizons = tuple(sorted(options.get("horizons", {}).items()))
-        engine.queries[name] = replace(query, started=options.get("start"), horizons=horizons)
+    horizons = tuple(sorted(options.get("horizons", {}).items()))
+    engine.roster.add(
+        [
+            replace(query, started=options.get("start"), horizons=horizons)
+            for query in engine.roster.queries.values()
+        ]
+    )
 
 
 def feed(engine: SharedEngine, catalog: Catalog, inputs: Inputs, tuples_per_tick: int) -> None:

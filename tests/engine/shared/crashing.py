@@ -23,9 +23,9 @@ from thalweg.engine.generators import make_generator
 from thalweg.engine.shared import engine
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.groups.cost_model import Sharing
-from thalweg.engine.shared.ingest import landing as ingest
-from thalweg.engine.shared.state import segments, store
-from thalweg.engine.shared.tick import commit
+from thalweg.engine.shared.ingest import landing
+from thalweg.engine.shared.state import runs, segments, store
+from thalweg.engine.shared.tick import commit, delivery, messages
 from thalweg.engine.shared.tick.executors import Executor, InProcess
 from thalweg.engine.sinks import append, parquet
 from thalweg.engine.sinks.base import SinkOutlet, open_where_it_was
@@ -77,10 +77,10 @@ def run(folder: Path, executor: Executor) -> None:
         running.add_stream(stream)
     (late,) = compile_script(LATE_SCRIPT, script.catalog).queries
     _stand(running, outlet, folder, script.queries)
-    if running.store.queries([late.name]):
+    if running.store.runs.begun([late.name]):
         _stand(running, outlet, folder, [late])
     for number in range(BATCHES):
-        if number == LATE_AFTER == _ticks(running) and late.name not in running.queries:
+        if number == LATE_AFTER == _ticks(running) and late.name not in running.roster.queries:
             _stand(running, outlet, folder, [late])
         for stream in script.catalog.streams():
             _push(running, stream, number)
@@ -109,8 +109,7 @@ def _stand(
 
 def _ticks(running: SharedEngine) -> int:
     """That have come to their end."""
-    number, record = running.store.tick()
-    return number if record is None else number - 1
+    return running.store.last_committed()
 
 
 def _push(running: SharedEngine, stream: StreamDef, number: int) -> None:
@@ -207,15 +206,17 @@ def _half_a_bundle(due: Countdown) -> None:
 
 def _half_a_landing(due: Countdown) -> None:
     def make(real: Callable[..., Any]) -> Callable[..., Any]:
-        def write_frame(path: Path, frame: pl.DataFrame, *, durable: bool) -> None:
-            real(path, frame, durable=durable)
-            if due():
-                os.truncate(path, path.stat().st_size // 2)
+        def write(self: Any, frame: pl.DataFrame) -> Any:
+            section = real(self, frame)
+            if self._path.parent.name == messages.LANDED and due():
+                self._file.flush()
+                os.truncate(self._path, section.offset + section.size // 2)
                 die()
+            return section
 
-        return write_frame
+        return write
 
-    _replace(ingest, "write_frame", make)
+    _replace(segments.BundleWriter, "write", make)
 
 
 def _half_a_line(due: Countdown) -> None:
@@ -268,28 +269,26 @@ def _in_transaction(statement: str, due: Countdown, *, of_tick: bool) -> None:
 
 POINTS: dict[str, Callable[[Countdown], None]] = {
     "before groups are changed": lambda due: _dying(engine, "regroup", due),
-    "in the middle of a move": lambda due: _dying(store.Store, "write_homes", due, after=True),
+    "in the middle of a move": lambda due: _dying(runs.Runs, "join", due, after=True),
     "after groups are changed": lambda due: _dying(engine, "regroup", due, after=True),
     "before the tick's record": lambda due: _around_record(due, after=False),
     "after the record, before the tasks": lambda due: _around_record(due, after=True),
     "in a segment write": _half_a_bundle,
     "after a task's bundle": lambda due: _dying(segments.BundleWriter, "close", due, after=True),
-    "between tasks and sinks": lambda due: _dying(engine, "deliver", due),
+    "between tasks and sinks": lambda due: _dying(delivery.Delivery, "__call__", due),
     "in the middle of a line": _half_a_line,
     "between two sinks": lambda due: _dying(append.AppendedFile, "append", due, after=True),
     "before a Parquet file has its name": _before_a_name,
-    "between sinks and commit": lambda due: _dying(commit, "commit", due),
+    "between sinks and commit": lambda due: _dying(commit.Commit, "__call__", due),
     "in the middle of the commit": lambda due: _in_transaction(
-        "DELETE FROM stems", due, of_tick=True
+        "INSERT INTO floors", due, of_tick=True
     ),
     "at the end of the commit": lambda due: _in_transaction("COMMIT", due, of_tick=True),
     "after the commit, before files go": lambda due: _dying(Path, "unlink", due),
     "in the landing of a batch": _half_a_landing,
-    "between a landed file and its entry": lambda due: _dying(
-        ingest, "write_frame", due, after=True
-    ),
+    "between a landed file and its entry": lambda due: _dying(landing._Group, "list_all", due),
     "at the end of a landing": lambda due: _in_transaction("COMMIT", due, of_tick=False),
-    "in the rejects": lambda due: _dying(ingest, "append_lines", due, after=True),
+    "in the rejects": lambda due: _dying(landing, "set_aside", due, after=True),
 }
 
 

@@ -10,8 +10,8 @@ from tests.engine.shared.adapter import changes
 from thalweg.cql import compile_script
 from thalweg.engine.changelog import Change
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.ingest.landing import IngestError
-from thalweg.engine.shared.results.results import NoOutlet
+from thalweg.engine.shared.ingest.normalise import IngestError
+from thalweg.engine.shared.results.emission import NoOutlet
 from thalweg.engine.shared.state.store import StoreError
 
 STREAMS = """
@@ -24,8 +24,8 @@ class Collected(NoOutlet):
     def __init__(self) -> None:
         self.changes: dict[str, list[Change]] = {}
 
-    def deliver(self, emissions) -> None:
-        for e in emissions:
+    def deliver(self, output) -> None:
+        for e in output.each():
             self.changes.setdefault(e.query, []).extend(changes(e.rows))
 
 
@@ -142,10 +142,10 @@ def test_an_idle_stream_stalls_nobody_and_what_it_then_brings_is_late(running: R
     running.s((2, 1, "x"), (30, 2, "y"))
     running.engine.tick()
     assert running.said("both") == []
-    running.engine.tick(idle=frozenset({"T"}))
+    running.engine.tick(is_idle=lambda stream, _: stream == "T")
     assert running.said("both") == [(2, "+", 1, 10), (7, "-", 1, 10)]
     running.t((3, 1, 11))
-    assert running.engine.store.counters("late/") == {"late/T": 1}
+    assert running.engine.store.inputs.all_set_aside() == {("T", "late"): 1}
     running.t((30, 2, 12))
     running.s((31, 0, "-"))
     running.t((31, 0, 0))
@@ -201,7 +201,7 @@ def test_expired_tuples_leave_the_disk(running: Running):
         running.s(*((tick * 10 + i, i, "x") for i in range(10)))
         running.t(*((tick * 10 + i, i, 0) for i in range(10)))
         running.engine.tick()
-    rows = sum(s.rows for s in running.engine.store.segments("segments"))
+    rows = sum(s.rows for s in running.engine.store.segments())
     assert rows < 100
     files = list((running.engine.folder / "segments").iterdir())
     assert len(files) <= 10
@@ -214,7 +214,7 @@ def test_small_segments_of_a_long_window_are_merged(running: Running):
         running.s((tick, tick, "x"))
         running.t((tick, tick - 1, 0))
         running.engine.tick()
-    stems = [s for s in running.engine.store.segments("segments") if s.table.startswith("stem/S")]
+    stems = [s for s in running.engine.store.segments() if s.table.startswith("stem/S")]
     assert sum(s.rows for s in stems) == 60
     assert len(stems) <= 8
     assert len([c for c in running.said("pairs") if c[1] == "+"]) == 58
@@ -225,9 +225,9 @@ def test_results_of_the_last_ticks_can_be_read_again(running: Running):
     for instant in range(1, 6):
         running.s((instant, instant, "x"))
         running.engine.tick()
-    again = [c for e in running.engine.emissions_after("everything") for c in changes(e.rows)]
+    again = [c for e in running.engine.emissions("everything") for c in changes(e.rows)]
     assert again == running.outlet.changes["everything"]
-    (last,) = running.engine.emissions_after("everything", tick=4)
+    last = running.engine.emissions("everything")[-1]
     assert [(c.ts, c.op, *c.row) for c in changes(last.rows)] == [(4, "+", 4), (4, "-", 3)][::-1]
 
 
@@ -253,13 +253,25 @@ def test_a_timestamp_that_no_window_could_be_added_to_is_refused(running: Runnin
     assert (receipt.accepted, receipt.rejected) == (1, 2)
 
 
+def test_a_stream_that_has_ended_slides_no_further_while_others_go_on(running: Running):
+    counted = "RSTREAM (SELECT COUNT(*) AS n FROM S [Range 1 Slide 5])"
+    running.submit("q", f"SELECT n, T.a FROM ({counted}) [Unbounded] x, T [Now]")
+    running.s((5, 1, "x"))
+    running.t((30, 9, 0))
+    running.engine.finish("S")
+    running.engine.tick()  # up to 30: the count is told at 5 and 10, and then no more
+    running.engine.finish("T")
+    running.engine.run_to_end()
+    assert running.said("q") == [(30, "+", 0, 9), (30, "+", 1, 9), (31, "-", 0, 9), (31, "-", 1, 9)]
+
+
 def test_a_watermark_at_zero_is_a_watermark(running: Running):
     running.submit("everything", "SELECT a FROM S [Now]")
     running.s((-3, 1, "x"), (0, 2, "y"))
     running.s((-2, 3, "late"))
     running.s((5, 4, "z"))
     running.engine.tick()
-    assert running.engine.store.counters("late/") == {"late/S": 1}
+    assert running.engine.store.inputs.all_set_aside() == {("S", "late"): 1}
     assert [c for c in running.said("everything") if c[1] == "+"] == [(-3, "+", 1), (0, "+", 2)]
 
 

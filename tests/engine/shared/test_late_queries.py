@@ -51,7 +51,7 @@ def test_late_queries_start_from_what_is_there(
             engine.run_to_end()
             tick += 1
         for query in script.queries:
-            begun = engine.queries[query.name]
+            begun = engine.roster.queries[query.name]
             expected = reference.evaluate(
                 query.plan, workload.inputs, start=begun.started, horizons=dict(begun.horizons)
             )

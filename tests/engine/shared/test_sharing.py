@@ -27,12 +27,10 @@ from tests.engine.shared.sharing_workloads import (
 
 from thalweg.engine import reference
 from thalweg.engine.arrivals import Arrival
-from thalweg.engine.shared import engine as shared_engine
 from thalweg.engine.shared.compile import panes
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.groups import aggregate_grouping as lifting_rules
-from thalweg.engine.shared.groups import families
+from thalweg.engine.shared.groups import aggregate_grouping, families, roster
 from thalweg.engine.shared.groups.cost_model import Sharing
 from thalweg.engine.shared.groups.regroup_actions import RegroupActions
 from thalweg.engine.shared.groups.running_group import RunningGroup, core_of
@@ -83,12 +81,12 @@ def run(
         standing = list(zip(script.queries, workload.life, strict=True))
         while waiting or tick <= max(born for born, _ in workload.life):
             if tick in restarts:
-                known = [q for q, _ in standing if q.name in engine.queries]
+                known = [q for q, _ in standing if q.name in engine.roster.queries]
                 engine.close()
                 engine = opened(folder)
                 engine.add_queries(known)
             for query, (_, dies) in standing:
-                if dies == tick and query.name in engine.queries:
+                if dies == tick and query.name in engine.roster.queries:
                     check(engine, outlet, query, workload, upto=frontier(engine, query.name))
                     engine.drop_query(query.name)
             engine.add_queries(q for q, (born, _) in standing if born == tick)
@@ -102,26 +100,26 @@ def run(
             count(engine)
             tick += 1
         for query, _ in standing:
-            if query.name in engine.queries:
+            if query.name in engine.roster.queries:
                 check(engine, outlet, query, workload)
         engine.close()
 
 
 def frontier(engine: SharedEngine, query: str) -> int:
-    flow = engine.run_of(query)
+    flow = engine.roster.run_of(query)
     assert flow is not None
     rows = engine.store.all("SELECT frontier FROM frontiers WHERE flow = ?", flow.flow)
     return rows[0][0] if rows else -(1 << 62)
 
 
 def check(engine, outlet, query, workload, upto=None):  # type: ignore[no-untyped-def]
-    begun = engine.queries[query.name]
+    begun = engine.roster.queries[query.name]
     expected = reference.evaluate(
         query.plan, workload.inputs, start=begun.started, horizons=dict(begun.horizons)
     )
     if upto is not None:
         expected = [c for c in expected if c.ts < upto]
-    read = [c for e in engine.emissions_after(query.name) for c in changes(e.rows)]
+    read = [c for e in engine.emissions(query.name) for c in changes(e.rows)]
     report = compare(query, expected, read)
     assert not report, f"read back: {begun}\n{report}"
     if outlet.wants(query.name):
@@ -131,18 +129,18 @@ def check(engine, outlet, query, workload, upto=None):  # type: ignore[no-untype
 
 def count(engine: SharedEngine) -> None:
     """What the drawn sets really did."""
-    SEEN["generations"] += len(engine.generations)
-    SEEN["members"] += len(engine.homes)
-    member_aggregates = [g for g in engine.generations.values() if g.runs_aggregates]
+    SEEN["groups"] += len(engine.roster.groups)
+    SEEN["members"] += len(engine.roster.group_of)
+    member_aggregates = [g for g in engine.roster.groups.values() if g.runs_aggregates]
     SEEN["member_aggregates"] += len(member_aggregates)
     SEEN["of partial aggregates"] += sum(
         any(isinstance(o, ph.Partials) for o in ph.walk(g.run.output)) for g in member_aggregates
     )
-    homes = [{m.epoch for m in engine.members_of(g.name)} for g in member_aggregates]
-    most = max((len(engine.members_of(g.name)) for g in member_aggregates), default=0)
+    homes = [{m.epoch for m in engine.roster.members_of(g.name)} for g in member_aggregates]
+    most = max((len(engine.roster.members_of(g.name)) for g in member_aggregates), default=0)
     SEEN["most member_aggregates together"] = max(most, SEEN["most member_aggregates together"])
     SEEN["member_aggregates after they had run"] += sum(len(epochs) > 1 for epochs in homes)
-    for pushed in engine.pushed.values():
+    for pushed in engine._delivery._wanted().values():
         for family in pushed.families:
             for column in (*family.constants.looked_up, *family.constants.checked):
                 SEEN[column.manner.value] += 1
@@ -204,7 +202,7 @@ def test_every_rule_and_every_kind_of_index_is_hit() -> None:
             for born in ((0, 0, 0), (0, 1, 2, 3)):
                 run(alike(form, top, born), 3, "one task", sharing=Sharing.WHEREVER_POSSIBLE)
     wanted = {
-        "generations",
+        "groups",
         "member_aggregates",
         "member_aggregates after they had run",
         "members",
@@ -244,7 +242,7 @@ def test_windows_of_one_slide_are_answered_together() -> None:
         workload = alike(form, top, born, windows=SLIDING, kind=kind)
         run(workload, 2, way, sharing=Sharing.WHEREVER_POSSIBLE)
     wanted = (
-        "generations",
+        "groups",
         "member_aggregates",
         "member_aggregates after they had run",
         "of several windows",
@@ -349,35 +347,35 @@ def _all_is_outlived(*_) -> bool:  # type: ignore[no-untyped-def]
 
 
 def _moved_at_once(self, members, beside, **options):  # type: ignore[no-untyped-def]
-    home = _generation(self, members, beside, **options)
+    home = _start(self, members, beside, **options)
     if beside is None:
         self.move(members, home)
     return home
 
 
-_generation = RegroupActions.generation
-MUTANTS_OF_LIFTING = {
+_start = RegroupActions.start
+MUTANTS_OF_AGGREGATES = {
     "what only some have seen is not waited for": (
-        lifting_rules,
+        aggregate_grouping,
         "history_expired",
         _all_is_outlived,
     ),
     "members move before their new home has caught up": (
         RegroupActions,
-        "generation",
+        "start",
         _moved_at_once,
     ),
     "a new home looks at no window until it has members": (
-        shared_engine,
+        roster,
         "windows_in",
         lambda family: [],
     ),
 }
 
 
-@pytest.mark.parametrize("mutant", MUTANTS_OF_LIFTING)
+@pytest.mark.parametrize("mutant", MUTANTS_OF_AGGREGATES)
 def test_aggregates_that_come_later_catch(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(*MUTANTS_OF_LIFTING[mutant])
+    monkeypatch.setattr(*MUTANTS_OF_AGGREGATES[mutant])
     with pytest.raises((AssertionError, KeyError)):
         run_later()
 
@@ -422,4 +420,4 @@ def test_groups_of_different_aggregates_over_the_same_rows_have_one_state_of_the
     workload = SharedWorkload(text, {"S": tuples, "R": []}, lives, (True,) * len(texts))
     SEEN.clear()
     run(workload, 2, way, sharing=Sharing.WHEREVER_POSSIBLE)
-    assert SEEN["member_aggregates"] > SEEN["generations"] / 2
+    assert SEEN["member_aggregates"] > SEEN["groups"] / 2

@@ -56,11 +56,11 @@ class Site:
             self.engine.run_to_end()
 
     def only_group(self) -> RunningGroup:
-        (generation,) = self.engine.generations.values()
+        (generation,) = self.engine.roster.groups.values()
         return generation
 
     def is_tight(self) -> bool:
-        members = self.engine.queries.values()
+        members = self.engine.roster.queries.values()
         wanted = representative(m.normal.core for m in members if m.normal is not None)
         return self.only_group().representative == wanted
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import polars as pl
 
-from thalweg.engine.shared.results.results import Emission
+from thalweg.engine.shared.results.emission import Emission, FamilyEmission, TickOutput
 
 SCHEMA = {
     "c0": pl.Int64,
@@ -23,14 +23,20 @@ PLAIN = (1, "one", 0.5, Decimal("1.50"), date(2025, 1, 2), datetime(2025, 1, 2, 
 NULLS = (None,) * 7
 
 
+def output(*emissions: Emission | FamilyEmission, tick: int) -> TickOutput:
+    return TickOutput(tick, emissions)
+
+
 def emission(tick: int, *rows: tuple, query: str = "q") -> Emission:
-    """Rows are (ts, op, values…)."""
+    """Rows are (ts, op, values…); it is about the instants [tick - 1, tick)."""
     schema = {"_ts": pl.Int64, "_op": pl.Int8, **SCHEMA}
-    return Emission(query, tick, COLUMNS, pl.DataFrame(rows, schema, orient="row"))
+    frame = pl.DataFrame(rows, schema, orient="row")
+    return Emission(query, 1, COLUMNS, tick - 1, tick, frame)
 
 
 def numbers(tick: int, *values: int, query: str = "q") -> Emission:
     """One column `n`, a `+` for each value at the instant of the same number."""
     rows = [(v, 1, v) for v in values]
     schema = {"_ts": pl.Int64, "_op": pl.Int8, "c0": pl.Int64}
-    return Emission(query, tick, ("n",), pl.DataFrame(rows, schema, orient="row"))
+    frame = pl.DataFrame(rows, schema, orient="row")
+    return Emission(query, 1, ("n",), tick - 1, tick, frame)

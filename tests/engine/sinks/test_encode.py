@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.sinks.emissions import NULLS, PLAIN, emission
 
-from thalweg.engine.shared.results.results import Emission
+from thalweg.engine.shared.results.emission import Emission
 from thalweg.engine.sinks.encode import json_lines, text_bytes
 
 
@@ -47,7 +47,7 @@ def test_a_fraction_of_a_second_has_three_or_six_digits():
 def test_any_text_reads_back(texts, column):
     schema = {"_ts": pl.Int64, "_op": pl.Int8, "c0": pl.String}
     rows = pl.DataFrame([(i, 1, t) for i, t in enumerate(texts)], schema, orient="row")
-    encoded = bytes(text_bytes(json_lines(Emission("q", 1, (column,), rows)))).decode()
+    encoded = bytes(text_bytes(json_lines(Emission("q", 1, (column,), 0, 1, rows)))).decode()
     assert [json.loads(x)["row"] for x in encoded.split("\n")[:-1]] == [{column: t} for t in texts]
 
 
@@ -55,7 +55,7 @@ def test_any_text_reads_back(texts, column):
 def test_any_double_reads_back(values):
     schema = {"_ts": pl.Int64, "_op": pl.Int8, "c0": pl.Float64}
     rows = pl.DataFrame([(i, 1, v) for i, v in enumerate(values)], schema, orient="row")
-    encoded = bytes(text_bytes(json_lines(Emission("q", 1, ("x",), rows)))).decode()
+    encoded = bytes(text_bytes(json_lines(Emission("q", 1, ("x",), 0, 1, rows)))).decode()
     assert [json.loads(x)["row"]["x"] for x in encoded.splitlines()] == values
 
 
@@ -67,4 +67,4 @@ def test_a_slice_of_the_lines_is_only_that():
 def test_a_type_without_json_form_is_refused():
     rows = pl.DataFrame({"_ts": [1], "_op": [1], "c0": [b"x"]})
     with pytest.raises(TypeError, match="no JSON form"):
-        json_lines(Emission("q", 1, ("x",), rows))
+        json_lines(Emission("q", 1, ("x",), 0, 1, rows))

@@ -39,7 +39,7 @@ def test_a_running_query_shows_its_state_its_fan_outs_and_with_whom_it_shares(si
         "CREATE QUERY n AS SELECT COUNT(*) AS n FROM "
         "  (SELECT L.k FROM L [Range 100], R [Range 100] WHERE L.k = R.k) X"
     )
-    with site.turns.between_ticks():
+    with site.gate.between_ticks():
         site.push("L", pl.DataFrame({"ts": [1, 2, 3, 9], "k": [1, 1, 2, 3]}))
         site.push("R", pl.DataFrame({"ts": [4, 5], "k": [1, 7]}))
     site.settle()

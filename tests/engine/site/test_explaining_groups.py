@@ -118,7 +118,7 @@ def test_the_physical_plan_of_a_joining_member_names_its_columns(shared: Site) -
         shared.push("S", rows((ts, 2)))
         shared.push("T", pl.DataFrame({"ts": [ts], "a": [2], "b": ["x"]}))
         shared.settle()
-    assert shared.engine.homes["pair2"] == shared.engine.homes["pair"]
+    assert shared.engine.roster.group_of["pair2"] == shared.engine.roster.group_of["pair"]
     text = shared.explain("pair2", "physical").text
     assert "Join on S.a = T.a" in text
     assert "gives b, instant of S, instant of T" in text
@@ -141,7 +141,7 @@ def test_aggregates_that_run_together_are_shown_with_what_stands_above(site: Sit
     assert "Aggregate COUNT(*) by member, output 1" in physical
     assert "aggregate" in site.explain("few", "spark").text
     site.stop("more")
-    assert site.survey.group("1").families[0].members == 1
+    assert site.status.group("1").families[0].members == 1
 
 
 def test_what_is_not_there_is_said(shared: Site) -> None:
@@ -167,7 +167,7 @@ def test_members_share_their_groups_cost_and_rows_are_counted_where_somebody_lis
     found = {q.name: q for q in shared.queries()}
     assert {q.group for n, q in found.items() if n in ("one", "two", "few")} == {"group/1"}
     assert found["total"].group is None
-    group = shared.survey.group("1")
+    group = shared.status.group("1")
     assert found["one"].cost_s == found["few"].cost_s == pytest.approx(group.cost_s / 3)
     assert group.cost_s > 0
     assert [found[n].rows for n in ("one", "two", "few")] == [None] * 3

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from tests.engine.site.conftest import OpenSite, rows, said
 
-from thalweg.engine.shared.results.results import Emission
+from thalweg.engine.shared.results.emission import Emission
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.sinks.callback import CallbackSink
 from thalweg.engine.sinks.jsonl import JsonLinesSink

@@ -119,8 +119,7 @@ def test_a_query_that_can_not_be_planned_is_parked_too(
             raise KeyError("no plan for this")
         return make_plan(chosen, *rest)
 
-    for module in ("thalweg.engine.shared.engine", "thalweg.engine.site.parking"):
-        monkeypatch.setattr(f"{module}.make_plan", planned)
+    monkeypatch.setattr("thalweg.engine.shared.tick.ticks.make_plan", planned)
     site.execute(SCRIPT)
     site.push("S", rows((1, 1), (2, 2)))
     site.settle()

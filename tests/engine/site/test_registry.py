@@ -4,7 +4,7 @@ import pytest
 from tests.engine.site.conftest import OpenSite, rows, said
 
 from thalweg.cql import CqlError, compile_script
-from thalweg.engine.shared.state.store import Store
+from thalweg.engine.shared.state.runs import Runs
 from thalweg.engine.site import Site, registry
 
 BASE = "CREATE STREAM S (a INTEGER, b INTEGER) TIMESTAMP BY ts; CREATE VIEW V AS SELECT a FROM S"
@@ -31,7 +31,7 @@ def test_queries_stand_again_after_a_restart_parcel_by_parcel(
     names = ["x", "y", "q1", *(f"z{i}" for i in range(9))]
     assert [q.name for q in site.catalog.queries()] == names
     assert [q.name for q in site.catalog.queries() if q.from_now] == ["y"]
-    assert sorted(site.engine.queries) == sorted(n for n in names if n != "z4")
+    assert sorted(site.engine.roster.queries) == sorted(n for n in names if n != "z4")
     site.push("S", rows((1, 7), (9, 8)).with_columns(b=3))
     site.settle()
     assert said(site, "x") == [(1, "+", 7), (5, "-", 7)]
@@ -46,7 +46,7 @@ def test_a_restart_writes_nothing_about_queries_that_are_known(
     site = open_here()
     site.execute(BASE + QUERIES)
     written: list[object] = []
-    monkeypatch.setattr(Store, "write_queries", lambda _, queries: written.extend(queries))
+    monkeypatch.setattr(Runs, "begin", lambda _, queries: written.extend(queries))
     restarted(site, open_here)
     assert written == []
 

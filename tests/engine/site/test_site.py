@@ -24,7 +24,7 @@ def test_a_script_with_a_mistake_registers_nothing(site: Site) -> None:
     with pytest.raises(CqlError):
         site.execute(S + "CREATE QUERY q AS SELECT a FROM S; SELECT b FROM S")
     assert site.catalog.definitions == {}
-    assert site.engine.queries == {}
+    assert site.engine.roster.queries == {}
     assert site.book.script() == ""
 
 
@@ -38,7 +38,7 @@ def test_a_script_that_fails_while_it_is_registered_is_taken_back_whole(
     def no_room(*_: object) -> None:
         raise OSError("no room")
 
-    monkeypatch.setattr(site.engine.store, "write_queries", no_room)
+    monkeypatch.setattr(site.engine.store.runs, "begin", no_room)
     with pytest.raises(OSError, match="no room"):
         site.execute("DROP QUERY old; CREATE STREAM T (b INTEGER) TIMESTAMP BY ts; SELECT b FROM T")
     monkeypatch.undo()
@@ -204,11 +204,11 @@ def test_what_a_dropped_query_kept_goes_though_others_go_on(site: Site) -> None:
     )
     site.push("S", pl.DataFrame({"ts": range(500), "a": range(500)}))
     site.settle()
-    assert sum(s.rows for s in site.engine._segments.values()) > 400
+    assert sum(s.rows for s in site.engine.manifest) > 400
     site.stop("dropped")
     site.push("S", rows((600, 1)))
     site.settle()
-    assert sum(s.rows for s in site.engine._segments.values()) < 10
+    assert sum(s.rows for s in site.engine.manifest) < 10
     assert said(site, "n")[-1] == (499, "+", 500)
 
 
@@ -258,12 +258,12 @@ def test_results_that_are_no_longer_kept_are_not_passed_over_in_silence(
         site.push("S", rows((i, i)))
         site.settle()
     with pytest.raises(SiteError, match="no longer kept"):
-        site.results("q", Position(1, 0))
+        site.results("q", Position(1, 0, 0))
     kept = [id_ for page in site.results("q") for id_ in page.ids()]
-    assert kept == [Position(5, 0), Position(6, 0)]
+    assert kept == [Position(1, 3, 0), Position(1, 4, 0)]
     files = sorted(p.name for p in (site.engine.folder / "results").iterdir())
     assert [int(name.split("-")[0]) for name in files] == [5, 6]
-    site.results("q", Position(site.reading.last_tick()))
+    site.results("q", Position(1, 5))
 
 
 def test_the_tail_has_the_last_rows(site: Site) -> None:

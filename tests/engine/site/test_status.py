@@ -1,8 +1,8 @@
 import pytest
 
 from thalweg.engine.shared.frames import FOREVER
-from thalweg.engine.shared.tick.task import BEGINNING
 from thalweg.engine.site.status import instant_text
+from thalweg.plan.windows import BEGINNING
 
 
 @pytest.mark.parametrize(

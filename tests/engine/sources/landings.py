@@ -12,7 +12,8 @@ import polars as pl
 from thalweg.cql import compile_script
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.frames import FOREVER, names
-from thalweg.engine.shared.state.segments import read_frame
+from thalweg.engine.shared.state.names import rejects_file
+from thalweg.engine.shared.state.segments import read_section
 from thalweg.engine.sources import Feed, Source
 from thalweg.plan.catalog import StreamDef
 
@@ -42,8 +43,8 @@ class Landed:
 
     @property
     def frames(self) -> list[pl.DataFrame]:
-        sql = "SELECT file FROM landed WHERE file IS NOT NULL ORDER BY id"
-        return [read_frame(self.engine.folder / f) for (f,) in self.engine.store.all(sql)]
+        sections = (landed.section for _, landed in self.engine.store.inputs.landed())
+        return [read_section(self.engine.landing.folder, s) for s in sections if s is not None]
 
     @property
     def rows(self) -> list[tuple]:
@@ -57,7 +58,7 @@ class Landed:
 
     @property
     def rejects(self) -> list[dict[str, Any]]:
-        path = self.engine.folder / "rejects" / f"{self.stream.name}.jsonl"
+        path = self.engine.folder / rejects_file(self.stream.name)
         return [json.loads(x) for x in path.read_text().splitlines()] if path.exists() else []
 
     @property

@@ -17,6 +17,7 @@ from thalweg.api.problems import BadRequest, diagnostic_json
 from thalweg.engine.site import Position, Site
 from thalweg.engine.site.explanation import Explanation
 from thalweg.engine.site.positions import START, parse_position
+from thalweg.engine.site.reading import Reader
 from thalweg.engine.site.scripts import Script
 
 router = APIRouter(tags=["queries"])
@@ -182,36 +183,36 @@ async def results(
     """A query's rows, as server-sent events that go on for as long as the query stands, or what
     there is now as JSON (`rows`, and `next` to ask again with) or JSON lines.
 
-    Every row has an id, `tick-index`. With `Last-Event-ID` or `after` it goes on behind that row.
-    410 means that rows behind the id are no longer kept.
+    Every row has an id, `run.instant.ordinal`. With `Last-Event-ID` or `after` it goes on behind
+    that row. 410 means that rows behind the id are no longer kept.
     """
     site = site_of(request)
     query = site.query(name)
     position = _position(last_event_id or after)
-    site.reading.check(position)
+    reader = site.reader(query)
+    reader.check(position)
     if wanted == "sse":
         stream = events(site, request.app.state.tick_signal, query, position)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
-    lines, behind = await run_in_threadpool(_some_lines, site, query.name, position, limit)
+    lines, behind = await run_in_threadpool(_some_lines, reader, position, limit)
     if wanted == "ndjson":
         return Response("".join(lines), media_type=NDJSON, headers={"Thalweg-Next": str(behind)})
     rows = ",".join(line.rstrip("\n") for line in lines)
     return Response(f'{{"rows":[{rows}],"next":"{behind}"}}', media_type="application/json")
 
 
-def _some_lines(site: Site, query: str, after: Position, limit: int) -> tuple[list[str], Position]:
-    last = site.reading.last_tick()
+def _some_lines(reader: Reader, after: Position, limit: int) -> tuple[list[str], Position]:
+    """Rows behind a position, at most `limit` of them; and where to go on."""
+    frontier = reader.frontier()
     lines: list[str] = []
-    for page in site.results(query, after):
-        if page.tick > last:
-            break
-        lines += lines_with_ids(page)
-        after = page.last
-        if len(lines) > limit:
-            surplus = len(lines) - limit
-            return lines[:limit], Position(after.tick, after.row - surplus)
-    return lines, max(after, Position(last))
+    for page in reader.pages(after, frontier):
+        for id_, line in zip(page.ids(), lines_with_ids(page), strict=True):
+            if len(lines) == limit:
+                return lines, after
+            lines.append(line)
+            after = id_
+    return lines, max(after, frontier)
 
 
 def _position(text: str | None) -> Position:

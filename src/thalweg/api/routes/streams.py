@@ -13,7 +13,7 @@ from fastapi import APIRouter, Body, Query, Request, Response
 from thalweg.api.bodies import ARROW, NDJSON, body_of, media_type, rows_of
 from thalweg.api.problems import BadRequest
 from thalweg.api.routes.queries import CQL_BODY, run_submission, site_of
-from thalweg.engine.shared.ingest.landing import late_file, rejects_file
+from thalweg.engine.shared.state.names import late_file, rejects_file
 from thalweg.engine.site import Busy
 from thalweg.engine.site.feeds import RETRY_AFTER_S
 from thalweg.plan.catalog import StreamDef

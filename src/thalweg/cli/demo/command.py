@@ -43,7 +43,7 @@ def demo(
     from thalweg.cli.demo.summary import print_summary, summary_data
 
     with reporting(), _serving(master, port) as (site, url):
-        with site.turns.between_ticks():  # so that nobody waits for a tick with each query
+        with site.gate.between_ticks():  # so that nobody waits for a tick with each query
             script = site.execute(_script(rate, speed), name="auctions.cql")
             pulse = Pulse(site)
             for query in script.queries:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import statistics
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
 from thalweg.engine.changelog import Change
 from thalweg.engine.shared.frames import OP
-from thalweg.engine.shared.results.results import Emission
+from thalweg.engine.shared.results.emission import Emission
 from thalweg.engine.sinks.callback import CallbackSink
 from thalweg.engine.site import Site
 from thalweg.engine.site.reading import Page
@@ -70,8 +70,7 @@ class Pulse:
         def take(emission: Emission) -> None:
             entered = emission.rows.filter(pl.col(OP) > 0)
             rows = (entered if entered.height else emission.rows).tail(1)
-            newest = Emission(query, emission.tick, emission.columns, rows)
-            self.last[query] = next(Page(newest, 0).changes())
+            self.last[query] = next(Page(replace(emission, rows=rows)).changes())
 
         self.site.attach(query, "demo", CallbackSink(take))
 

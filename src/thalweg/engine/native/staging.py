@@ -20,10 +20,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_type
 
-from thalweg.engine.arrivals import BEGINNING, Arrival
+from thalweg.engine.arrivals import Arrival
 from thalweg.engine.native.types import spark_type
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.types import Kind
+from thalweg.plan.windows import BEGINNING
 
 TS = "ts"
 

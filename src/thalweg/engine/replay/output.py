@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
-from urllib.parse import quote
 
 import polars as pl
 
 from thalweg.engine.changelog import Change
 from thalweg.engine.shared.frames import OP, TS, data_schema
-from thalweg.engine.shared.results.results import Emission
+from thalweg.engine.shared.results.emission import Emission
+from thalweg.engine.shared.state.names import file_name
 from thalweg.engine.sinks.jsonl import JsonLinesSink
 from thalweg.engine.sinks.merge import MergedLines
 from thalweg.plan.catalog import QueryDef
+from thalweg.plan.windows import BEGINNING, FOREVER
 
 
 class Output:
     """Lines are merged by instant, and within one in the queries' order."""
 
     def __init__(self, folder: Path, queries: Sequence[QueryDef], to: BinaryIO | None) -> None:
-        self._paths = {q.name: folder / f"{quote(q.name, safe=' ')}.jsonl" for q in queries}
+        self._paths = {q.name: folder / f"{file_name(q.name)}.jsonl" for q in queries}
         self._to = to
         self._merged: MergedLines | None = None
         folder.mkdir(parents=True, exist_ok=True)
@@ -59,4 +60,4 @@ def _emission(query: QueryDef, changes: Sequence[Change]) -> Emission:
     for i, (name, dtype) in enumerate(types.items()):
         columns[name] = pl.Series([c.row[i] for c in changes], dtype=dtype, strict=True)
     names = tuple(f.name for f in query.plan.schema)
-    return Emission(query.name, 1, names, pl.DataFrame(columns))
+    return Emission(query.name, 1, names, BEGINNING, FOREVER, pl.DataFrame(columns))

@@ -12,6 +12,8 @@ from pathlib import Path
 from thalweg.engine.replay.job import Rejected, Replay, ReplayError, Status
 from thalweg.engine.replay.output import Output
 from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.state.inputs import LATE, REJECTED
+from thalweg.engine.shared.state.names import rejects_file
 from thalweg.engine.shared.tick.executors import Executor, InProcess
 from thalweg.engine.sinks.base import SinkOutlet, open_where_it_was
 from thalweg.engine.sinks.jsonl import JsonLinesSink
@@ -55,12 +57,12 @@ def _check_same_script(job: Replay, engine: SharedEngine) -> None:
     parts = [f"{q.name}\n{plan_text(q.plan)}" for q in job.plans]
     parts += [repr(s) for s in job.streams.values()]
     found = hashlib.blake2b("\n\n".join(parts).encode(), digest_size=16).hexdigest().encode()
-    if engine.store.progress(_SCRIPT) not in (None, found):
+    if engine.store.note(_SCRIPT) not in (None, found):
         raise ReplayError(
             f"{engine.folder} belongs to a replay of other streams or queries: "
             "choose another data directory, or remove it"
         )
-    engine.store.write_progress(_SCRIPT, found)
+    engine.store.write_note(_SCRIPT, found)
 
 
 def _attach(
@@ -146,12 +148,12 @@ def _tick_to_end(
 
 def _judged(status: Status, engine: SharedEngine, streams: Iterable[str]) -> Status:
     """The status with what did not count."""
-    counters = engine.store.counters()
-    late = {s: n for s in streams if (n := counters.get(f"late/{s}", 0))}
+    aside = engine.store.inputs.all_set_aside()
+    late = {s: n for s in streams if (n := aside.get((s, LATE), 0))}
     rejected = {
-        s: Rejected(n, _first_reason(engine.folder / "rejects" / f"{s}.jsonl"))
+        s: Rejected(n, _first_reason(engine.folder / rejects_file(s)))
         for s in streams
-        if (n := counters.get(f"rejected/{s}", 0))
+        if (n := aside.get((s, REJECTED), 0))
     }
     return replace(status, late=late, rejected=rejected)
 

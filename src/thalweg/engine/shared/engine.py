@@ -3,50 +3,59 @@
     cut -> write down -> run -> deliver -> commit
 
 A tick takes a consistent cut over what has landed, decides how far each flow may go, writes that
-down, has its tasks run, delivers the results, and commits everything in one transaction.
+down, has its tasks run, delivers the results, and commits everything in one transaction. Who is
+answered by whom is in the roster, what is stored in the manifest, and how a tick runs in `tick`.
 """
 
 from __future__ import annotations
 
-import pickle
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import polars as pl
 
-from thalweg.engine.shared.compile.planning import Run, make_plan
-from thalweg.engine.shared.groups.cost_model import Observed, Sharing
-from thalweg.engine.shared.groups.families import Lengths
-from thalweg.engine.shared.groups.members import window_classes, windows_in
+from thalweg.engine.shared.compile.planning import Run
+from thalweg.engine.shared.groups.cost_model import Sharing
+from thalweg.engine.shared.groups.records import group_from_bytes
+from thalweg.engine.shared.groups.regroup_actions import Grouping, RegroupActions
 from thalweg.engine.shared.groups.regrouping import regroup
-from thalweg.engine.shared.groups.roster import Homes
+from thalweg.engine.shared.groups.roster import Roster, Snapshot
 from thalweg.engine.shared.ingest.landing import Landing, Receipt
 from thalweg.engine.shared.registering import Registering
 from thalweg.engine.shared.results.archive import Archive
-from thalweg.engine.shared.results.results import Emission, NoOutlet, Outlet, Results
-from thalweg.engine.shared.state.segments import Segment
+from thalweg.engine.shared.results.emission import Emission, Outlet
+from thalweg.engine.shared.results.results import Results
+from thalweg.engine.shared.state.manifest import Manifest
 from thalweg.engine.shared.state.store import Store
-from thalweg.engine.shared.tick import commit
-from thalweg.engine.shared.tick.cut import Cut, make_cut, watermark
-from thalweg.engine.shared.tick.delivery import Pushed, deliver, pushed_of
+from thalweg.engine.shared.tick.commit import Commit
+from thalweg.engine.shared.tick.cut import Cut, IsIdle, never_idle, watermark
+from thalweg.engine.shared.tick.delivery import Delivery
 from thalweg.engine.shared.tick.executors import Executor, InProcess
-from thalweg.engine.shared.tick.measures import Tick, added, phases_of, rows_by_run
+from thalweg.engine.shared.tick.measures import Tick
+from thalweg.engine.shared.tick.plan import Plan
 from thalweg.engine.shared.tick.plan_files import PlanFiles
-from thalweg.engine.shared.tick.runner import read_report
-from thalweg.engine.shared.tick.spec import floors_of, stems_of, tick_spec
-from thalweg.engine.shared.tick.task import Plan, TaskReport
-from thalweg.engine.shared.tick.task_assignment import Share, shares
+from thalweg.engine.shared.tick.ticks import (
+    ROWS_FOR_MORE_TASKS,
+    SECONDS_FOR_MORE_TASKS,
+    Ticks,
+    TickSettings,
+)
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.sharing.interning import Pool
 
-ROWS_FOR_MORE_TASKS = 50_000  # below this, one task is quicker than several and a shuffle
-SECONDS_FOR_MORE_TASKS = 0.25  # of all runs in a tick; below this, a second task does not pay
 RETAINED_TICKS = 1_000
-_STATE = ("streams", "queries", "homes", "generations")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is registered, to be restored if a change has to be taken back."""
+
+    streams: dict[str, StreamDef]
+    roster: Snapshot
 
 
 class SharedEngine:
@@ -69,39 +78,44 @@ class SharedEngine:
     ) -> None:
         self.store = Store(folder, durable=durable)
         self.folder = folder.resolve()
-        self.executor = executor or InProcess()
         self.landing = Landing(self.store, durable=durable)
-        self.results = Results(self.folder)
-        self.outlet = outlet or NoOutlet()
+        self.manifest = Manifest(self.store)
+        self.roster = Roster(map(group_from_bytes, self.store.runs.groups()))
         self.streams: dict[str, StreamDef] = {}
-        self.queries: dict[str, Run] = {}
-        self.generations = {g.name: g for g in map(pickle.loads, self.store.generations())}
-        self.homes = Homes()
-        self.archive = Archive(self.store, self.folder, self.queries.get)
-        self.sharing = sharing
-        self.pool = Pool()  # of what many queries have in common
-        self.retained_ticks = retained_ticks
-        self.durable = durable
-        self._rows_for_more_tasks = rows_for_more_tasks
-        self._seconds_for_more_tasks = seconds_for_more_tasks
+        self.results = Results(self.folder)
+        self.archive = Archive(self.store, self.folder, self.roster_entry)
+        self.grouping = Grouping(sharing, shrunk=set(self.roster.groups))
+        self._pool = Pool()
+        self._durable = durable
         self._lock = threading.RLock()
-        self._segments = {s.key: s for s in self.store.segments("segments")}
-        self._plan: Plan | None = None
-        self.observed = Observed()
-        self.tried: set[frozenset[str]] = set()  # merges begun since the queries last changed
-        self.shrunk = set(self.generations)  # groups that may have lost members
-        self._settled = False  # whether grouping has nothing left to do
-        self._waits_after: int | None = None  # the tick after which it could do nothing
-        self._pushed: dict[str, Pushed] | None = None
-        self._runs: dict[str, Run] | None = None
-        self._windows: dict[str, list[Lengths]] = {}
-        self.plan_files = PlanFiles(self.folder / "plans")
-        for part in ("segments", "pushed"):
-            (self.folder / part).mkdir(exist_ok=True)
+        (self.folder / "pushed").mkdir(exist_ok=True)
+        plan_files = PlanFiles(self.folder / "plans")
+        self._delivery = Delivery(self.roster, self.results, plan_files)
+        if outlet is not None:
+            self.outlet = outlet
+        commit = Commit(self.store, self.manifest, self.results, retained_ticks=retained_ticks)
+        self.ticks = Ticks(
+            self.store,
+            self.manifest,
+            self.roster,
+            self.streams,
+            executor or InProcess(),
+            self._delivery,
+            commit,
+            plan_files,
+            self.grouping.observed,
+            TickSettings(rows_for_more_tasks, seconds_for_more_tasks, durable),
+        )
 
     def close(self) -> None:
         with self._lock:
             self.store.close()
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Inside, no tick runs and nothing is registered by others."""
+        with self._lock:
+            yield
 
     # --- definitions
 
@@ -116,120 +130,94 @@ class SharedEngine:
         """
         with self._lock:
             wanted = list(queries)
-            registering = Registering(self, wanted)
-            made = [registering.registered(q) for q in wanted]
-            self.store.write_queries(
-                (q.name, q.epoch, q.started, dict(q.horizons)) for q in registering.fresh(made)
+            if not wanted:
+                return []
+            registering = Registering(
+                self.store, self.streams, self.grouping.sharing, self._pool, wanted
             )
-            self.queries.update((q.name, q) for q in made)
-            self.homes.update(registering.homes(made))
-            self.forget_plan()
-            self._settled = False
-            self.tried.clear()
+            made = registering.runs()
+            self.store.runs.begin(registering.fresh())
+            self.roster.add(made, registering.groups())
+            self.grouping.queries_came()
             return made
 
     def drop_query(self, name: str) -> None:
+        """With its results and its state; it need not run."""
         with self._lock:
-            self.store.delete_query(name)
-            del self.queries[name]
-            home = self.homes.pop(name, None)
-            if home is not None and not self.homes.members_of(home):
-                self.store.end_generation(home, self.store.tick()[0])
-                del self.generations[home]
-            elif home is not None:
-                self.shrunk.add(home)
-                self._settled = False
-            self.forget_plan()
+            self.store.runs.delete(name)
+            self.store.outputs.delete(name)
+            if name not in self.roster.queries:
+                return
+            group = self.roster.remove(name)
+            if group is not None and not self.roster.members_of(group):
+                self.store.runs.end_group(group, self.store.tick()[0])
+                self.roster.end(group)
+            elif group is not None:
+                self.grouping.member_left(group)
 
-    def set_aside(self, queries: Iterable[str], generations: Iterable[str]) -> None:
+    def drop_stream(self, name: str) -> None:
+        """With its tuples, progress and counts. No query reads it any more."""
+        with self._lock, self.store.transaction():
+            self.store.inputs.delete(name)
+            self.manifest.purge_stream(name)
+            self.streams.pop(name, None)
+
+    def set_aside(self, queries: Iterable[str], groups: Iterable[str]) -> None:
         """Stop computing queries, and groups with all their members; nothing is deleted."""
-        for name in generations:
-            self.store.end_generation(name, self.store.tick()[0])
-            del self.generations[name]
+        for name in groups:
+            self.store.runs.end_group(name, self.store.tick()[0])
+            self.roster.end(name)
         for name in queries:
-            del self.queries[name]
-            self.homes.pop(name, None)
-        self.forget_plan()
+            self.roster.remove(name)
 
-    def state(self) -> tuple[dict[str, Any], ...]:
-        """What is registered, to be restored if a change has to be taken back."""
-        return tuple(getattr(self, part).copy() for part in _STATE)
+    def standing(self) -> Standing:
+        return Standing(self.streams.copy(), self.roster.snapshot())
 
-    def restore(self, state: tuple[dict[str, Any], ...]) -> None:
-        for part, before in zip(_STATE, state, strict=True):
-            current = getattr(self, part)
-            current.clear()
-            current.update(before)
-        self.forget_plan()
+    def restore(self, before: Standing) -> None:
+        """After a change that was taken back in the book."""
+        self.streams.clear()
+        self.streams.update(before.streams)
+        self.roster.restore(before.roster)
+        self.manifest.reread()
 
-    # --- who is answered by whom
+    def roster_entry(self, query: str) -> Run | None:
+        return self.roster.queries.get(query)
 
-    @property
-    def runs(self) -> dict[str, Run]:
-        """What a tick computes: queries that run alone, and groups."""
-        if self._runs is None:
-            alone = self.homes.homeless(self.queries)
-            self._runs = alone | {name: g.run for name, g in self.generations.items()}
-        return self._runs
-
-    def run_of(self, query: str) -> Run | None:
-        """The run that answers a query."""
-        home = self.homes.get(query)
-        return self.generations[home].run if home is not None else self.queries.get(query)
+    # --- output
 
     @property
-    def segments(self) -> Mapping[tuple[str, int], Segment]:
-        """What is stored, as of the last tick."""
-        return self._segments
+    def outlet(self) -> Outlet:
+        """Who gets what ticks say."""
+        return self._delivery.outlet
 
-    def adopt(self, segments: Iterable[Segment]) -> None:
-        """State that no tick has written."""
-        added = list(segments)
-        self.store.change_segments("segments", added, [])
-        self._segments |= {s.key: s for s in added}
-
-    def members_of(self, generation: str) -> list[Run]:
-        return [self.queries[q] for q in self.homes.members_of(generation)]
-
-    def windows_of(self, generation: str) -> list[Lengths]:
-        """The different windows of a group's members."""
-        if generation not in self._windows:
-            family = self.generations[generation].family
-            members = self.members_of(generation)
-            self._windows[generation] = windows_in(family) if family else window_classes(members)
-        return self._windows[generation]
-
-    def forget_plan(self) -> None:
-        """What is computed has changed."""
-        self._plan = self._pushed = self._runs = self._waits_after = None
-        self._windows.clear()
+    @outlet.setter
+    def outlet(self, outlet: Outlet) -> None:
+        self._delivery.outlet = outlet
+        self._delivery.resubscribe()
 
     def resubscribe(self) -> None:
         """The outlet wants other queries' rows than before."""
         with self._lock:
-            self._pushed = None
+            self._delivery.resubscribe()
 
-    @property
-    def pushed(self) -> dict[str, Pushed]:
-        """What the outlet wants of groups' members, by generation."""
-        if self._pushed is None:
-            found = {name: pushed_of(self, g) for name, g in self.generations.items()}
-            self._pushed = {name: pushed for name, pushed in found.items() if pushed is not None}
-        return self._pushed
+    def emissions(self, query: str) -> list[Emission]:
+        """What a query has said in the retained ticks."""
+        run = self.roster.queries[query]
+        return [
+            Emission(query, run.number, run.columns, page.low, page.upto, page.rows)
+            for page in self.archive.pages(query)
+        ]
 
-    def _regroup(self, tick: int) -> None:
-        """Before a tick; `tick` is the last one. If nothing could be done then, it can't be now."""
-        if self.sharing is not Sharing.NEVER and not self._settled and self._waits_after != tick:
-            done = regroup(self)
-            self._settled = done.settled
-            self._waits_after = None if done.changed else tick
+    def forget_unfinished(self) -> None:
+        """Results of a tick that failed must not be mistaken for those of its next attempt."""
+        self.results.keep_only(self.store.outputs.bundles())
 
     # --- time
 
     def watermark(self, stream: str) -> int:
         """As of the last tick: no tuple below it will be accepted any more."""
-        cuts = self.store.all("SELECT cut FROM partitions WHERE stream = ?", stream)
-        return watermark(self.streams[stream], [c for (c,) in cuts])
+        cuts = [cut for (s, _), cut in self.store.inputs.cuts().items() if s == stream]
+        return watermark(self.streams[stream], cuts)
 
     # --- input
 
@@ -241,33 +229,27 @@ class SharedEngine:
 
     # --- ticks
 
-    def tick(self, *, limit: int | None = None, idle: frozenset[str] = frozenset()) -> Tick | None:
+    @property
+    def executor(self) -> Executor:
+        return self.ticks.executor
+
+    @property
+    def plan(self) -> Plan:
+        return self.ticks.plan
+
+    def tick(self, *, limit: int | None = None, is_idle: IsIdle = never_idle) -> Tick | None:
         """One round over all new data, at most `limit` tuples; None if there is nothing to do.
 
-        `idle` names streams that have been silent for too long to be waited for. A tick that a
-        crash interrupted is run again as it was written down.
+        `is_idle` tells partitions that have been silent for too long to be waited for. A tick that
+        a crash interrupted is run again as it was written down.
         """
         with self._lock:
             began = time.perf_counter()
-            number, record = self.store.tick()
-            if record is None:
-                self._regroup(number)
-                cut = make_cut(
-                    self.store,
-                    self.plan,
-                    self.streams,
-                    {name: q.started for name, q in self.runs.items()},
-                    limit=limit,
-                    idle=idle,
-                    tasks=self.executor.tasks,
-                    rows_for_more_tasks=self._rows_for_more_tasks,
-                )
-                if cut is None:
-                    return None
-                self.store.write_tick(number + 1, msgspec.msgpack.encode(cut))
-            else:
-                cut = msgspec.msgpack.decode(record, type=Cut)
-            return self._run(cut, began)
+            cut = self.ticks.pending()
+            if cut is None:
+                self._regroup()
+                cut = self.ticks.write_down(limit, is_idle)
+            return None if cut is None else self.ticks.run(cut, began)
 
     def run_to_end(self, *, limit: int | None = None) -> list[Tick]:
         """Ticks until nothing is left to do."""
@@ -276,68 +258,19 @@ class SharedEngine:
             done.append(tick)
         return done
 
-    @property
-    def plan(self) -> Plan:
-        if self._plan is None:
-            self._plan = make_plan(self.runs.values(), self.streams, stems_of(self.store))
-        return self._plan
-
-    def _plan_of(self, cut: Cut) -> Plan:
-        """The plan that the cut was made for: after a crash, newer queries have to wait."""
-        runs = self.runs
-        if cut.queries == sorted(runs):
-            return self.plan
-        then = [runs[name] for name in cut.queries if name in runs]
-        return make_plan(then, self.streams, stems_of(self.store))
-
-    def _run(self, cut: Cut, began: float) -> Tick:
-        plan = self._plan_of(cut)
-        floors = floors_of(cut, plan)
-        marks = [began, time.perf_counter()]
-        reports = self._execute(cut, plan, floors)
-        marks.append(time.perf_counter())
-        rows_out = deliver(self, cut, reports)
-        marks.append(time.perf_counter())
-        self._segments = commit.commit(self, plan, cut, floors, reports)
-        self.observed.saw(cut.rows, rows_by_run(reports), added([r.seconds for r in reports]))
-        marks.append(time.perf_counter())
-        tasks = len(reports) if cut.tasks == 1 else cut.tasks
-        return Tick(
-            cut.number,
-            max((r.rows_in for r in reports), default=0),
-            rows_out,
-            marks[-1] - began,
-            tasks,
-            added([r.seconds for r in reports]),
-            phases_of(marks, sum(r.busy_s for r in reports) / tasks),
-        )
-
     def rehearse(self, cut: Cut, names: Collection[str]) -> None:
-        """Run a tick for some of its queries only and forget what comes of it; raises as it would.
-
-        What it writes is listed nowhere, and the tick itself writes over it.
-        """
+        """Run a tick for some of its queries only, and forget it; raises as it would."""
         with self._lock:
-            runs = self.runs
-            plan = make_plan([runs[n] for n in names], self.streams, stems_of(self.store))
-            self._execute(cut, plan, floors_of(cut, plan))
+            self.ticks.rehearse(cut, names)
 
-    def _execute(self, cut: Cut, plan: Plan, floors: dict[str, int]) -> list[TaskReport]:
-        divided: tuple[Share, ...] = ()
-        if cut.tasks == 1:
-            least_s = self._seconds_for_more_tasks
-            divided = shares(plan, self.executor.tasks, self.observed.seconds, least_s)
-        spec = tick_spec(self, cut, plan, floors, shares=divided, durable=self.durable)
-        levels = 1 + max((plan.level_of(o) for f in plan.flows for _, o in f.outputs), default=0)
-        encoded = msgspec.msgpack.encode(spec)
-        packed = self.executor.run(encoded, cut.tasks, levels, len(divided) or 1)
-        self.plan_files.keep_only(
-            {spec.plan, *(g.families for g in spec.groups.values() if g.families)}
+    def _regroup(self) -> None:
+        """Before a tick. If nothing could be done after the last one, it can't be now."""
+        grouping, now = self.grouping, (self.store.tick()[0], self.roster.version)
+        if grouping.sharing is Sharing.NEVER or grouping.settled or grouping.waits_after == now:
+            return
+        actions = RegroupActions(
+            self.store, self.manifest, self.roster, grouping, durable=self._durable
         )
-        return [read_report(r) for r in packed]
-
-    def emissions_after(self, query: str, tick: int = 0) -> list[Emission]:
-        """What a query said in the retained ticks after this one."""
-        columns = self.queries[query].columns
-        pages = self.archive.pages(query, tick)
-        return [Emission(query, number, columns, rows) for number, rows in pages]
+        regroup(actions)
+        grouping.settled = actions.settled
+        grouping.waits_after = None if actions.changed else now

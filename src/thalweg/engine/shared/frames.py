@@ -21,6 +21,7 @@ from thalweg.plan.types import Kind, SqlType
 from thalweg.plan.windows import FOREVER
 
 T, E, W, TS, POS, H, OP = "_t", "_e", "_w", "_ts", "_pos", "_h", "_op"
+MEMBER = "_m"  # the place of a member in its family
 INTERVAL_SCHEMA = {T: pl.Int64, E: pl.Int64, W: pl.Int64}
 STREAM_SCHEMA = {TS: pl.Int64, POS: pl.Int64, W: pl.Int64}
 
@@ -115,6 +116,7 @@ def net(frame: pl.DataFrame, by: list[str]) -> pl.DataFrame:
 
 __all__ = [
     "FOREVER",
+    "MEMBER",
     "OP",
     "POS",
     "TS",

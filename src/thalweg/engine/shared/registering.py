@@ -5,30 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+
+import msgspec
 
 from thalweg.engine.shared.compile.columns import needed_columns
 from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.compile.query import compile_query
-from thalweg.engine.shared.frames import FOREVER
 from thalweg.engine.shared.groups.cost_model import Sharing
-from thalweg.engine.shared.tick.task import BEGINNING
+from thalweg.engine.shared.state.names import GROUP
+from thalweg.engine.shared.state.runs import Begun
+from thalweg.engine.shared.state.store import Store
+from thalweg.engine.shared.tick.cut import watermark
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.plan.nodes import check_output, resolution_us
 from thalweg.plan.shapes import TemplateId, shape_of
+from thalweg.plan.windows import BEGINNING, FOREVER
 from thalweg.sharing.alike import Alike
 from thalweg.sharing.core import NormalQuery
-
-if TYPE_CHECKING:
-    from thalweg.engine.shared.engine import SharedEngine
+from thalweg.sharing.interning import Pool
 
 
-Begun = tuple[int, int | None, dict[str, int]]  # epoch, from when on it counts, horizons
+class NameTaken(ValueError):
+    """A query's name that belongs to the engine."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Common:
-    """What queries of one template_id have in common."""
+    """What queries of one template have in common."""
 
     columns: tuple[str, ...]
     reads: tuple[StreamDef, ...]
@@ -39,42 +42,67 @@ class _Common:
 class Registering:
     """Queries that come together: what is the same for several is found out once."""
 
-    def __init__(self, engine: SharedEngine, queries: Sequence[QueryDef]) -> None:
-        self._engine = engine
-        self._watermark = cache(engine.watermark)
-        self._complete_from = cache(engine.store.complete_from)
+    def __init__(
+        self,
+        store: Store,
+        streams: dict[str, StreamDef],
+        sharing: Sharing,
+        pool: Pool,
+        queries: Sequence[QueryDef],
+    ) -> None:
+        self._store, self._streams, self._sharing, self._queries = store, streams, sharing, queries
+        self._pool = pool  # of what many queries have in common
+        self._watermark = cache(self._find_watermark)
+        self._complete_from = cache(store.inputs.complete_from)
+        self._cuts = store.inputs.cuts()
         names = [q.name for q in queries]
-        self._known = engine.store.queries(names)
-        self._homes = engine.store.homes(names)
-        self._epoch = engine.store.tick()[0] + 1
+        for name in names:
+            if name.startswith(GROUP):
+                raise NameTaken(f"{name}: names that begin with {GROUP} are the engine's own")
+        self._known = store.runs.begun(names)
+        self._groups = store.runs.groups_of(names)
+        self._epoch = store.tick()[0] + 1
+        fresh = [n for n in names if n not in self._known]
+        first = store.take_numbers("runs", len(fresh)) if fresh else 0
+        self._numbers = {name: first + i for i, name in enumerate(fresh)}
         self._common: dict[TemplateId, _Common] = {}
         self._begun: dict[tuple[TemplateId, bool], Begun] = {}
+        self._fresh: list[tuple[str, Begun]] = []
 
-    def registered(self, query: QueryDef) -> Run:
-        """A query as the engine runs it: as the book knows it, or new."""
-        engine, plan, common = self._engine, query.plan, self._common_of(query)
+    def runs(self) -> list[Run]:
+        """The queries as the engine runs them: as the book knows them, or new."""
+        return [self._run(q) for q in self._queries]
+
+    def fresh(self) -> list[tuple[str, Begun]]:
+        """When those begin that the book does not know."""
+        return self._fresh
+
+    def groups(self) -> Iterator[tuple[str, str]]:
+        """Who has answered those that were in a group before a restart."""
+        return iter(self._groups.items())
+
+    def _run(self, query: QueryDef) -> Run:
+        plan, common = query.plan, self._common_of(query)
         for stream in common.reads:
-            engine.streams.setdefault(stream.name, stream)
-        found = None if engine.sharing is Sharing.NEVER else common.forms.normal(plan)
-        epoch, started, horizons = self._known.get(query.name) or self._begun_of(query, common)
+            self._streams.setdefault(stream.name, stream)
+        found = None if self._sharing is Sharing.NEVER else common.forms.normal(plan)
+        begun = self._known.get(query.name)
+        if begun is None:
+            begun = msgspec.structs.replace(
+                self._begun_of(query, common), run=self._numbers[query.name]
+            )
+            self._fresh.append((query.name, begun))
         return Run(
             query.name,
             common.columns,
             common.streams,
-            epoch,
-            started,
-            engine.pool.one(_pairs(horizons)),
+            begun.epoch,
+            begun.started,
+            self._pool.one(_pairs(begun.horizons)),
             found if isinstance(found, NormalQuery) else None,
-            plan if query.name not in self._homes else None,
+            plan if query.name not in self._groups else None,
+            number=begun.run,
         )
-
-    def fresh(self, queries: Iterable[Run]) -> Iterator[Run]:
-        """Those that the book does not know."""
-        return (q for q in queries if q.name not in self._known)
-
-    def homes(self, queries: Iterable[Run]) -> Iterator[tuple[str, str]]:
-        """Where those live that lived in a group before a restart."""
-        return ((q.name, self._homes[q.name]) for q in queries if q.name in self._homes)
 
     def _common_of(self, query: QueryDef) -> _Common:
         if query.template_id is None:
@@ -86,12 +114,12 @@ class Registering:
     def _find_common(self, query: QueryDef) -> _Common:
         check_output(query.plan)
         resolution_us(query.plan)
-        shape, pool = shape_of(query), self._engine.pool
+        shape = shape_of(query)
         return _Common(
-            pool.one(shape.columns),
+            self._pool.one(shape.columns),
             shape.streams,
-            pool.one(tuple(sorted(s.name for s in shape.streams))),
-            Alike(pool),
+            self._pool.one(tuple(sorted(s.name for s in shape.streams))),
+            Alike(self._pool),
         )
 
     def _begun_of(self, query: QueryDef, common: _Common) -> Begun:
@@ -109,12 +137,17 @@ class Registering:
         if query.from_now and started is not None:
             # Tuples of this very instant may have come, and gone unread, before.
             horizons = {s: max(started, h) for s, h in horizons.items()}
-        return self._epoch, started, horizons
+        return Begun(0, self._epoch, started, horizons)
+
+    def _find_watermark(self, stream: str) -> int:
+        """As of the last tick."""
+        cuts = [cut for (s, _), cut in self._cuts.items() if s == stream]
+        return watermark(self._streams[stream], cuts)
 
     def _horizons(self, query: QueryDef, common: _Common) -> dict[str, int]:
         """Where a new query's inputs begin: with what is stored in all columns that it needs."""
         needed: Mapping[str, Iterable[int]] = {s.name: range(len(s.fields)) for s in common.reads}
-        if not all(map(self._engine.store.is_whole, common.reads)):
+        if not all(map(self._store.inputs.is_whole, common.reads)):
             needed = needed_columns([compile_query(query.plan)])
         return {s: self._complete_from(s, columns) for s, columns in needed.items()}
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from thalweg.engine.shared.results.results import Emission, FamilyEmission, one_by_one
+from thalweg.engine.shared.results.emission import Emission, TickOutput
+from thalweg.engine.shared.state.outputs import EVERY_QUERY
 from thalweg.engine.shared.state.store import Store
 
 
@@ -14,7 +14,8 @@ class SinkError(ValueError):
 
 
 class Sink(Protocol):
-    """Takes the emissions of one query, tick by tick.
+    """Takes the emissions of one query, tick by tick; one without rows only says how far its result
+    is final.
 
     `progress` is committed with the tick: what it describes is durable when it returns. After a
     crash the sink is opened with what was committed last and drops whatever it has beyond that; the
@@ -31,7 +32,7 @@ class Sink(Protocol):
 
 
 class BulkSink(Protocol):
-    """Takes the emissions of all queries, a tick at a time; otherwise a sink like any other.
+    """Takes what all queries say, a tick at a time; otherwise a sink like any other.
 
     Members of a family come in one frame: what is written for thousands of queries costs as much as
     its rows, not as much as its queries.
@@ -39,18 +40,18 @@ class BulkSink(Protocol):
 
     def open(self, committed: bytes | None) -> None: ...
 
-    def write_all(self, emissions: Sequence[Emission | FamilyEmission]) -> None: ...
+    def write_all(self, output: TickOutput) -> None: ...
 
     def progress(self) -> bytes: ...
 
     def close(self) -> None: ...
 
 
-Key = tuple[str | None, str]  # of a sink: the query, or None for all of them; and a name
+Key = tuple[str, str]  # of a sink: the query, or EVERY_QUERY; and a name
 
 
 class SinkOutlet:
-    """All sinks of all queries as one outlet; sinks are named `query/name`, or `name` for all."""
+    """All sinks of all queries as one outlet."""
 
     def __init__(self) -> None:
         self._sinks: dict[Key, Sink | BulkSink] = {}
@@ -67,9 +68,9 @@ class SinkOutlet:
 
     def attach_all(self, name: str, sink: BulkSink) -> None:
         """Take in an open sink for every query, also for those that come later."""
-        self._sinks[None, name] = sink
+        self._sinks[EVERY_QUERY, name] = sink
         self._of_all.append(sink)
-        self._before[None, name] = sink.progress()
+        self._before[EVERY_QUERY, name] = sink.progress()
 
     def detach(self, query: str, name: str | None = None) -> None:
         """Close one sink of a query, or all of them."""
@@ -78,7 +79,7 @@ class SinkOutlet:
 
     def detach_all(self, name: str) -> None:
         """Close a sink that takes every query."""
-        self._of_all.remove(self._remove((None, name)))  # type: ignore[arg-type]
+        self._of_all.remove(self._remove((EVERY_QUERY, name)))  # type: ignore[arg-type]
 
     def _remove(self, key: Key) -> Sink | BulkSink:
         self._before.pop(key)
@@ -89,20 +90,22 @@ class SinkOutlet:
     def wants(self, query: str) -> bool:
         return bool(self._of_all or self._of.get(query))
 
-    def deliver(self, emissions: Sequence[Emission | FamilyEmission]) -> None:
-        if not emissions:
+    def deliver(self, output: TickOutput) -> None:
+        if not self._sinks:
             return
-        if emissions[0].tick == self._tick:
+        if output.tick == self._tick:
             self._roll_back()
         else:
-            self._tick = emissions[0].tick
+            self._tick = output.tick
             self._before = {key: sink.progress() for key, sink in self._sinks.items()}
         for bulk in self._of_all:
-            bulk.write_all(emissions)
+            bulk.write_all(output)
         if not any(self._of.values()):
             return  # nobody asks who of a family said what
-        for emission in one_by_one(emissions):
-            for sink in self._of.get(emission.query, ()):
+        said = {e.query: e for e in output.each() if e.query in self._of}
+        for query, sinks in self._of.items():
+            emission = said.get(query) or output.quiet(query)
+            for sink in sinks if emission is not None else ():
                 sink.write(emission)
 
     def _roll_back(self) -> None:
@@ -111,28 +114,22 @@ class SinkOutlet:
             sink.close()
             sink.open(self._before[key])
 
-    def progress(self) -> Mapping[str, bytes]:
-        return {progress_name(*key): sink.progress() for key, sink in self._sinks.items()}
+    def write_progress(self, store: Store) -> None:
+        store.outputs.write_progress({key: sink.progress() for key, sink in self._sinks.items()})
 
     def close(self) -> None:
         for query, name in list(self._sinks):
-            if query is None:
+            if query == EVERY_QUERY:
                 self.detach_all(name)
             else:
                 self.detach(query, name)
 
 
-def open_where_it_was(store: Store, query: str | None, name: str, sink: Sink | BulkSink) -> None:
+def open_where_it_was(store: Store, query: str, name: str, sink: Sink | BulkSink) -> None:
     """Open a sink where it left off, or for the first time, as the book says.
 
     A first opening is written down at once, so that what a crash leaves in the sink's file can be
     told from what was there before.
     """
-    place = progress_name(query, name)
-    sink.open(store.progress(place))
-    store.write_progress(place, sink.progress())
-
-
-def progress_name(query: str | None, sink: str) -> str:
-    """Under which name the book keeps a sink's progress; without a query, it takes all of them."""
-    return f"sink/{query}/{sink}" if query is not None else f"sink-of-all/{sink}"
+    sink.open(store.outputs.progress(query, name))
+    store.outputs.write_progress({(query, name): sink.progress()})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from thalweg.engine.shared.results.results import Emission
+from thalweg.engine.shared.results.emission import Emission
 
 
 class CallbackSink:
-    """Calls a function with each emission; its tick and the rows' places in it are their ids.
+    """Calls a function with each emission that has rows.
 
     A crash between the call and the commit of the tick repeats the call, with the same ids.
     """
@@ -20,7 +20,8 @@ class CallbackSink:
         pass
 
     def write(self, emission: Emission) -> None:
-        self._call(emission)
+        if emission.rows.height:
+            self._call(emission)
 
     def progress(self) -> bytes:
         return b""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from thalweg.engine.shared.results.results import Emission
+from thalweg.engine.shared.results.emission import Emission
 from thalweg.engine.sinks.append import AppendedFile
 from thalweg.engine.sinks.flat import flat
 
@@ -22,6 +22,8 @@ class CsvSink:
         self._file.open(None if committed is None else int(committed))
 
     def write(self, emission: Emission) -> None:
+        if not emission.rows.height:
+            return
         text = flat(emission).write_csv(
             include_header=self._file.length == 0, datetime_format="%Y-%m-%dT%H:%M:%S%.f"
         )

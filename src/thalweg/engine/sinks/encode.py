@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from thalweg.engine.shared.frames import OP, TS, name
-from thalweg.engine.shared.results.results import Emission
+from thalweg.engine.shared.results.emission import Emission
 
 # What JSON wants escaped within a string.
 _SPECIAL = ['"', "\\", *map(chr, range(0x20))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from thalweg.engine.shared.frames import OP, TS, names
-from thalweg.engine.shared.results.results import Emission
+from thalweg.engine.shared.results.emission import Emission
 
 
 def flat(emission: Emission) -> pl.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from thalweg.engine.shared.results.results import Emission
+from thalweg.engine.shared.results.emission import Emission
 from thalweg.engine.sinks.append import AppendedFile
 from thalweg.engine.sinks.encode import json_lines, text_bytes
 
@@ -19,7 +19,8 @@ class JsonLinesSink:
         self._file.open(None if committed is None else int(committed))
 
     def write(self, emission: Emission) -> None:
-        self._file.append(text_bytes(json_lines(emission)))
+        if emission.rows.height:
+            self._file.append(text_bytes(json_lines(emission)))
 
     def progress(self) -> bytes:
         return str(self._file.sync()).encode()

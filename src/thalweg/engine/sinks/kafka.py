@@ -1,4 +1,4 @@
-"""Kafka: a record for each change, its (query, tick, index) in the headers.
+"""Kafka: a record for each change; its headers have the query and the row's id.
 
 With each tick, the topic's end is committed. After a crash the sink looks at what lies behind that
 end, and drops those rows of the repeated tick that are there already: exactly once from this
@@ -16,11 +16,15 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from thalweg.engine.kafka import Address, Cluster, KafkaError, demand_connector, parse_address
-from thalweg.engine.shared.results.results import Emission
+from thalweg.engine.shared.frames import TS
+from thalweg.engine.shared.results.emission import Emission
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.sinks.encode import json_lines
 
-QUERY, TICK, INDEX = "query", "tick", "index"  # headers
+QUERY = "query"
+RUN, INSTANT, ORDINAL = ID = ("run", "instant", "ordinal")  # headers: a row's id
+
+RowId = tuple[int, int, int]
 
 
 class KafkaProgress(msgspec.Struct, frozen=True):
@@ -35,7 +39,7 @@ class KafkaSink:
     def __init__(self, spark: SparkSession, address: Address, *, partition: int = 0) -> None:
         self._spark, self._address, self._partition = spark, address, partition
         self._cluster = Cluster(spark, address)
-        self._there: set[tuple[str, int, int]] = set()  # written, but never committed
+        self._there: set[RowId] = set()  # written, but never committed
         self._ends: dict[int, int] | None = None  # None after a write: to be asked for
 
     def open(self, committed: bytes | None) -> None:
@@ -46,11 +50,19 @@ class KafkaSink:
             self._there = self._found_between(ends, now)
 
     def write(self, emission: Emission) -> None:
-        rows = pl.DataFrame({"value": json_lines(emission).str.strip_suffix("\n")})
-        rows = rows.with_row_index(INDEX)
-        known = [i for q, t, i in self._there if (q, t) == (emission.query, emission.tick)]
+        if not emission.rows.height:
+            return
+        rows = pl.DataFrame(
+            {
+                "value": json_lines(emission).str.strip_suffix("\n"),
+                INSTANT: emission.rows[TS],
+                ORDINAL: pl.Series(emission.ordinals(), dtype=pl.Int64),
+            }
+        )
+        known = [(instant, ordinal) for run, instant, ordinal in self._there if run == emission.run]
         if known:
-            rows = rows.filter(~pl.col(INDEX).is_in(known))
+            there = pl.DataFrame(known, schema=[INSTANT, ORDINAL], orient="row")
+            rows = rows.join(there, on=[INSTANT, ORDINAL], how="anti", maintain_order="left")
         if rows.height:
             self._send(rows, emission)
             self._ends = None
@@ -64,16 +76,17 @@ class KafkaSink:
         pass
 
     def _send(self, rows: pl.DataFrame, emission: Emission) -> None:
-        table = rows.with_columns(pl.col(INDEX).cast(pl.Int64)).to_arrow()
+        table = rows.to_arrow()
         headers = F.array(
             _header(QUERY, F.lit(emission.query)),
-            _header(TICK, F.lit(str(emission.tick))),
-            _header(INDEX, F.col(INDEX).cast("string")),
+            _header(RUN, F.lit(str(emission.run))),
+            _header(INSTANT, F.col(INSTANT).cast("string")),
+            _header(ORDINAL, F.col(ORDINAL).cast("string")),
         )
         records = (
             self._spark.createDataFrame(table)
             .coalesce(1)
-            .sortWithinPartitions(INDEX)
+            .sortWithinPartitions(INSTANT, ORDINAL)
             .select(
                 F.col("value").cast("binary"),
                 F.lit(self._partition).cast("int").alias("partition"),
@@ -83,9 +96,7 @@ class KafkaSink:
         writer = records.write.format("kafka").option("topic", self._address.topic)
         writer.option("kafka.bootstrap.servers", self._address.servers).save()
 
-    def _found_between(
-        self, starts: dict[int, int], ends: dict[int, int]
-    ) -> set[tuple[str, int, int]]:
+    def _found_between(self, starts: dict[int, int], ends: dict[int, int]) -> set[RowId]:
         """Ids of the records in these ranges of offsets, whoever wrote them."""
         ranges = {p: (starts.get(p, 0), end) for p, end in ends.items()}
         if all(start >= end for start, end in ranges.values()):
@@ -102,8 +113,9 @@ class KafkaSink:
         found = set()
         for (headers,) in reader.load().select("headers").collect():
             by_name = {h.key: bytes(h.value).decode(errors="replace") for h in headers or []}
-            if by_name.keys() >= {QUERY, TICK, INDEX}:
-                found.add((by_name[QUERY], int(by_name[TICK]), int(by_name[INDEX])))
+            if by_name.keys() >= set(ID):
+                run, instant, ordinal = (int(by_name[name]) for name in ID)
+                found.add((run, instant, ordinal))
         return found
 
     def _offsets(self, offsets: dict[int, int]) -> str:

@@ -19,9 +19,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from thalweg.engine.shared.frames import OP, TS, names
-from thalweg.engine.shared.groups.families import MEMBER
-from thalweg.engine.shared.results.results import Emission, FamilyEmission
+from thalweg.engine.shared.frames import MEMBER, OP, TS, names
+from thalweg.engine.shared.results.emission import Emission, FamilyEmission, TickOutput
 from thalweg.engine.sinks.append import sync_folder
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.sinks.flat import flat_names
@@ -86,15 +85,15 @@ class ParquetTablesSink:
             if path.name.startswith(PARTIAL) or (found and int(found[1]) > self._tick):
                 path.unlink()
 
-    def write_all(self, emissions: Sequence[Emission | FamilyEmission]) -> None:
+    def write_all(self, output: TickOutput) -> None:
         tables: dict[str, _Table] = {}
-        for columns, queries, places, rows in (p for e in emissions for p in _parts(e)):
+        for columns, queries, places, rows in (p for e in output.emissions for p in _parts(e)):
             table = tables.setdefault(_folder_name(columns, rows), _Table(columns))
             table.add(queries, places, rows)
         for name, table in tables.items():
-            self._write(self.folder / name, emissions[0].tick, table.to_arrow())
+            self._write(self.folder / name, output.tick, table.to_arrow())
         if tables:
-            self._tick = emissions[0].tick
+            self._tick = output.tick
 
     def _write(self, folder: Path, tick: int, table: pa.Table) -> None:
         if not folder.exists():

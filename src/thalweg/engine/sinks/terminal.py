@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from rich.console import Console
 from rich.text import Text
 
-from thalweg.engine.shared.results.results import Emission
+from thalweg.engine.shared.results.emission import Emission
 
 MOST_ROWS = 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

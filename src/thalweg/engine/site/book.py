@@ -12,14 +12,6 @@ from thalweg.engine.shared.state.store import Store
 from thalweg.plan.catalog import Definition, QueryDef, StreamDef
 
 QUERY = "query"
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS folders (name TEXT PRIMARY KEY, folder TEXT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS parked ("
-    "name TEXT PRIMARY KEY, tick INTEGER NOT NULL, error TEXT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS sinks ("
-    "query TEXT NOT NULL, name TEXT NOT NULL, target TEXT NOT NULL, folder TEXT, error TEXT, "
-    "PRIMARY KEY (query, name))",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +25,6 @@ class Parked:
 class Book:
     def __init__(self, store: Store) -> None:
         self.store = store
-        with store.transaction() as db:
-            for table in _TABLES:
-                db.execute(table)
 
     # --- definitions
 
@@ -84,10 +73,6 @@ class Book:
             for table in ("definitions", "folders", "parked"):
                 db.execute(f"DELETE FROM {table} WHERE name = ?", (definition.name,))
             db.execute("DELETE FROM sinks WHERE query = ?", (definition.name,))
-
-    def text_of(self, name: str) -> str:
-        rows = self.store.all("SELECT text FROM definitions WHERE name = ?", name)
-        return str(rows[0][0]) if rows else ""
 
     def folder_of(self, name: str) -> str | None:
         """Where a stream's relative paths start."""

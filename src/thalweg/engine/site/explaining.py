@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.engine.shared.compile.physical import Ending
 from thalweg.engine.shared.compile.physical import walk as walk_physical
-from thalweg.engine.shared.compile.planning import Run, make_plan
-from thalweg.engine.shared.engine import ROWS_FOR_MORE_TASKS, SECONDS_FOR_MORE_TASKS
+from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.explain import State, describe, describe_job
 from thalweg.engine.shared.explain.state import sizes
 from thalweg.engine.shared.explain.tree import Branch
 from thalweg.engine.shared.groups.running_group import core_of
 from thalweg.engine.shared.tick.executors import Executor
-from thalweg.engine.shared.tick.spec import stems_of
-from thalweg.engine.shared.tick.task import Flow, Plan
+from thalweg.engine.shared.tick.plan import Flow, Plan
+from thalweg.engine.shared.tick.ticks import ROWS_FOR_MORE_TASKS, SECONDS_FOR_MORE_TASKS
 from thalweg.engine.site.errors import WrongUse
 from thalweg.engine.site.explaining_groups import explain_sharing
 from thalweg.engine.site.explanation import Explanation
@@ -65,7 +64,7 @@ def _explained(site: Site, query: QueryDef, form: str) -> Explanation:
         plan, flow, output = _planned(site, query)
         if form == "physical":
             state = _state(site, plan, query)
-            home = site.engine.homes.get(query.name)
+            home = site.engine.roster.group_of.get(query.name)
             name = query.name if home is None else home
             found = describe(plan, flow, name, output, site.engine.streams, state)
             if home is not None:
@@ -86,12 +85,15 @@ def _explained(site: Site, query: QueryDef, form: str) -> Explanation:
 
 def _of_member(site: Site, query: QueryDef, home: str, group: Branch) -> Branch:
     """What is computed for a member by itself stands above its group."""
-    member, rep = site.engine.queries[query.name], site.engine.generations[home].representative
+    member, rep = (
+        site.engine.roster.queries[query.name],
+        site.engine.roster.groups[home].representative,
+    )
     assert member.normal is not None
     kind = member.normal.kind.value if member.normal.kind else "changelog"
     remarks = (
         "its own rows of its group's"
-        if site.engine.generations[home].runs_aggregates
+        if site.engine.roster.groups[home].runs_aggregates
         else "made of its group's rows for whoever reads or listens",
         *profile_text(profile(core_of(member), rep), rep).splitlines(),
     )
@@ -107,13 +109,13 @@ def _runs_on(executor: Executor) -> str:
 def _planned(site: Site, query: QueryDef) -> tuple[Plan, Flow, Ending]:
     """The plan in which the query runs, or would run beside the others."""
     engine = site.engine
-    if site.catalog.find(query.name) is query and query.name in engine.queries:
-        plan, run = engine.plan, engine.homes.get(query.name, query.name)
+    if site.catalog.find(query.name) is query and query.name in engine.roster.queries:
+        plan, run = engine.plan, engine.roster.group_of.get(query.name, query.name)
     else:
         columns = tuple(f.name for f in query.plan.schema)
         streams = tuple(sorted(s.name for s in base_streams(query.plan)))
         made = Run(query.name, columns, streams, -1, None, (), plan=query.plan)
-        plan = make_plan([*engine.runs.values(), made], engine.streams, stems_of(engine.store))
+        plan = engine.ticks.plan_for({**engine.roster.runs, query.name: made})
         run = query.name
     return next(
         (plan, flow, output) for flow in plan.flows for name, output in flow.outputs if name == run
@@ -122,16 +124,16 @@ def _planned(site: Site, query: QueryDef) -> tuple[Plan, Flow, Ending]:
 
 def _state(site: Site, plan: Plan, query: QueryDef) -> State:
     engine = site.engine
-    is_running = query.name in engine.queries
-    run = engine.homes.get(query.name, query.name)
+    is_running = query.name in engine.roster.queries
+    run = engine.roster.group_of.get(query.name, query.name)
     sharers: dict[str, tuple[str, ...]] = {}
     flow = next(f for f in plan.flows if any(name == run for name, _ in f.outputs))
     for name, output in flow.outputs:
         for op in {plan.name_of(o) for o in walk_physical(output)}:
             sharers[op] = (*sharers.get(op, ()), name)
     return State(
-        sizes(engine._segments.values()),
-        dict(engine.store.all("SELECT probe, fanout FROM fanouts")),
+        sizes(engine.manifest),
+        engine.store.fanouts(),
         sharers,
         is_running,
     )

@@ -36,7 +36,7 @@ def explain_group(group: GroupStatus) -> Explanation:
 
 def explain_sharing(site: Site, query: QueryDef) -> Explanation:
     """The group that answers a standing query, or why none does."""
-    group = site.survey.group_of(query.name)
+    group = site.status.group_of(query.name)
     if group is None:
         reason = _why_alone(site, query)
         text = f"{query.name} runs by itself: {reason}"
@@ -48,20 +48,25 @@ def explain_sharing(site: Site, query: QueryDef) -> Explanation:
 def explain_why(site: Site, a: QueryDef, b: QueryDef) -> Explanation:
     """What the forms of two queries say, and then what is the case."""
     forms = why(normalise(a.plan), normalise(b.plan), (a.name, b.name))
-    sentences = [*forms, *in_common(site.engine, a.name, b.name), _now(site, a, b)]
-    homes = site.engine.homes
+    sentences = [*forms, *in_common(site.engine.plan, _runs(site, a, b)), _now(site, a, b)]
+    group_of = site.engine.roster.group_of
     data: dict[str, Any] = {
         "queries": [a.name, b.name],
-        "groups": [homes.get(a.name), homes.get(b.name)],
+        "groups": [group_of.get(a.name), group_of.get(b.name)],
         "why": sentences,
     }
     return Explanation("\n".join(sentences), data)
 
 
+def _runs(site: Site, a: QueryDef, b: QueryDef) -> tuple[str, str]:
+    group_of = site.engine.roster.group_of
+    return group_of.get(a.name, a.name), group_of.get(b.name, b.name)
+
+
 def _now(site: Site, a: QueryDef, b: QueryDef) -> str:
-    homes = site.engine.homes
-    sizes = Counter(homes.values())
-    first, second = homes.get(a.name), homes.get(b.name)
+    group_of = site.engine.roster.group_of
+    sizes = Counter(group_of.values())
+    first, second = group_of.get(a.name), group_of.get(b.name)
     if first is not None and first == second:
         return f"Now: both are answered by {first}, of {sizes[first]} queries."
     told = [
@@ -74,13 +79,13 @@ def _now(site: Site, a: QueryDef, b: QueryDef) -> str:
 
 
 def _why_alone(site: Site, query: QueryDef) -> str:
-    running = site.engine.queries.get(query.name)
+    running = site.engine.roster.queries.get(query.name)
     if running is None:
         return "it is parked"
     normal = normalise(query.plan)
     if isinstance(normal, NotNormal):
         return normal.reason
-    if site.engine.sharing is Sharing.NEVER:
+    if site.engine.grouping.sharing is Sharing.NEVER:
         return "sharing is off"
     if not is_sharable(running):
         return "no query with the same DISTINCT, GROUP BY or HAVING began together with it"

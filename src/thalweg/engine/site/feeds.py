@@ -1,29 +1,25 @@
-"""Into the engine: one feed per stream, a thread for each source, and who has fallen silent."""
+"""Into the engine: one feed per stream, and a thread for each source."""
 
 from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 
-import polars as pl
-
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.ingest.landing import Receipt
 from thalweg.engine.site.errors import Busy
-from thalweg.engine.sources.feed import LARGEST_BACKLOG, Feed, Source, Stopped
+from thalweg.engine.site.silence import Silence
+from thalweg.engine.sources.feed import LARGEST_BACKLOG, Feed, Full, Source, Stopped
 from thalweg.plan.catalog import StreamDef
 
 log = logging.getLogger(__name__)
 
-_POLL_S = 0.02
 _SOURCE_RETRIES_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # then every 30 s
 RETRY_AFTER_S = 1.0
 
 
 class SiteFeed(Feed):
-    """A stream's way in. One batch at a time lands; the ticker is told of each."""
+    """A stream's way in; the ticker is told of whatever lands."""
 
     def __init__(
         self,
@@ -35,10 +31,9 @@ class SiteFeed(Feed):
         self._halt = threading.Event()
         super().__init__(engine, stream, stop=self._halt, largest_backlog=largest_backlog)
         self.error: str | None = None
-        self.finished = False
         self.thread: threading.Thread | None = None
         self._landed = landed
-        self._one_at_a_time = threading.Lock()
+        self._silence = Silence(stream.idle_ms)
         self._waiting = 0
 
     def begin(self, open_source: Callable[[], Source]) -> None:
@@ -51,55 +46,24 @@ class SiteFeed(Feed):
     def stop(self) -> None:
         self._halt.set()
 
-    def push(
-        self,
-        batch: pl.DataFrame,
-        *,
-        partition: int = 0,
-        batch_id: str | None = None,
-        resume: bytes | None = None,
-        patience_s: float | None = None,
-    ) -> Receipt:
-        """As `Feed.push`; with patience, Busy is raised once that is at its end."""
-        self._wait_for_room(patience_s)
-        with self._one_at_a_time:
-            receipt = self.engine.landing.push(
-                self.stream, batch, partition=partition, batch_id=batch_id, resume=resume
-            )
-        self.last_arrival = time.monotonic()
-        self._landed()
-        return receipt
-
-    def heartbeat(self, instant: int, *, partition: int = 0) -> None:
-        with self._one_at_a_time:
-            super().heartbeat(instant, partition=partition)
-        self._landed()
-
-    def finish(self) -> None:
-        with self._one_at_a_time:
-            super().finish()
-        self.finished = True
-        self._landed()
-
-    def is_idle(self) -> bool:
-        """Silent for longer than IDLE. Whoever waits for room, or for a restart, is not silent."""
-        idle_ms = self.stream.idle_ms
-        if idle_ms is None or self.finished or self._waiting:
-            return False
-        return (time.monotonic() - self.last_arrival) * 1000 > idle_ms
-
-    def _wait_for_room(self, patience_s: float | None) -> None:
-        until = None if patience_s is None else time.monotonic() + patience_s
+    def wait_for_room(self, patience_s: float | None = None) -> None:
         self._waiting += 1
         try:
-            while (backlog := self.engine.landing.backlog()) >= self._largest_backlog:
-                if until is not None and time.monotonic() >= until:
-                    raise Busy(backlog, RETRY_AFTER_S)
-                if self.wait(_POLL_S):
-                    raise Stopped
+            super().wait_for_room(patience_s)
+        except Full as full:
+            raise Busy(full.backlog, RETRY_AFTER_S) from None
         finally:
-            self.last_arrival = time.monotonic()
+            self._silence.broken()
             self._waiting -= 1
+
+    def arrived(self, partition: int | None) -> None:
+        self._silence.broken(partition)
+        self._landed()
+
+    def is_idle(self, partition: int | None = None) -> bool:
+        """Whether a partition, or the whole stream, has been silent for longer than IDLE. Whoever
+        waits for room, or for a restart, is not silent."""
+        return not self._waiting and self._silence.is_long(partition)
 
 
 class Feeds:
@@ -131,8 +95,9 @@ class Feeds:
     def __contains__(self, name: str) -> bool:
         return name in self._feeds
 
-    def idle(self) -> frozenset[str]:
-        return frozenset(name for name, feed in list(self._feeds.items()) if feed.is_idle())
+    def is_idle(self, stream: str, partition: int | None) -> bool:
+        feed = self._feeds.get(stream)
+        return feed is not None and feed.is_idle(partition)
 
     def _join(self, feeds: list[SiteFeed]) -> None:
         for feed in feeds:

@@ -55,27 +55,27 @@ class GroupStatus:
 
 
 def group_status(
-    generation: RunningGroup,
+    group: RunningGroup,
     members: Sequence[Run],
     costs: dict[str, Cost],
     statistics: Statistics,
 ) -> GroupStatus:
-    rep = generation.representative
+    rep = group.representative
     by_name = {m.name: m for m in members}
-    family = generation.family
+    family = group.family
     families = families_of(rep, members) if family is None else [family]
     windows = list(dict.fromkeys(core_of(m).windows for m in members))
-    spent = costs.get(generation.name, Cost())
+    spent = costs.get(group.name, Cost())
     return GroupStatus(
-        name=generation.name,
+        name=group.name,
         members=len(members),
         streams=list(dict.fromkeys(s.name for s in rep.streams)),
         representative=representative_text(rep),
-        above=_above(generation, members),
+        above=_above(group, members),
         windows=len(windows),
         first_windows=[sources_text(rep.streams, w) for w in windows[:SHOWN_WINDOWS]],
         families=[
-            _family_status(f, generation, by_name)
+            _family_status(f, group, by_name)
             for f in sorted(families, key=lambda f: -len(f.members))
         ],
         cost_s=spent.seconds,
@@ -84,11 +84,9 @@ def group_status(
     )
 
 
-def _family_status(
-    family: Family, generation: RunningGroup, members: dict[str, Run]
-) -> FamilyStatus:
-    rep = generation.representative
-    columns = group_columns(generation)
+def _family_status(family: Family, group: RunningGroup, members: dict[str, Run]) -> FamilyStatus:
+    rep = group.representative
+    columns = group_columns(group)
     standing = [name for name in family.members if name in members]  # others were dropped
     return FamilyStatus(
         members=len(standing),
@@ -102,16 +100,16 @@ def _family_status(
     )
 
 
-def _above(generation: RunningGroup, members: Sequence[Run]) -> str:
-    if not generation.runs_aggregates or not members:
+def _above(group: RunningGroup, members: Sequence[Run]) -> str:
+    if not group.runs_aggregates or not members:
         return ""
     assert members[0].normal is not None
     return above_text(members[0].normal)
 
 
-def group_columns(generation: RunningGroup) -> Schema:
+def group_columns(group: RunningGroup) -> Schema:
     """The group's columns as people call them: its attributes; stamps are in no condition."""
-    rep = generation.representative
+    rep = group.representative
     named = named_columns(rep.streams)
     return tuple(named[i] for i in rep.attributes)
 

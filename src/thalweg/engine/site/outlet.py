@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from thalweg.engine.shared.results.results import Emission, FamilyEmission, one_by_one
+from thalweg.engine.shared.results.emission import Emission, TickOutput
 from thalweg.engine.shared.state.store import Store
-from thalweg.engine.sinks.base import Sink, SinkOutlet, open_where_it_was, progress_name
-
-_ROWS = "rows/"  # under this name and the query's, the book counts rows
+from thalweg.engine.sinks.base import Sink, SinkOutlet, open_where_it_was
 
 
 class SinkFailed(RuntimeError):
@@ -55,15 +51,9 @@ class SiteOutlet:
         self._sinks.detach(query, name)
 
     def forget(self, query: str) -> None:
-        """The query is gone: its sinks are closed, its counts and their progress deleted."""
+        """The query is gone."""
         self.detach(query)
         self._rows.pop(query, None)
-        with self._store.transaction() as db:
-            prefix = progress_name(query, "")
-            db.execute(
-                "DELETE FROM progress WHERE name = ? OR substr(name, 1, ?) = ?",
-                (_ROWS + query, len(prefix), prefix),
-            )
 
     def close(self) -> None:
         self._sinks.close()
@@ -73,26 +63,24 @@ class SiteOutlet:
     def wants(self, query: str) -> bool:
         return self._sinks.wants(query)
 
-    def deliver(self, emissions: Sequence[Emission | FamilyEmission]) -> None:
-        self._fresh = {e.query: e.rows.height for e in one_by_one(emissions)}
-        self._sinks.deliver(emissions)
+    def deliver(self, output: TickOutput) -> None:
+        self._fresh = {e.query: e.rows.height for e in output.each()}
+        self._sinks.deliver(output)
 
-    def progress(self) -> Mapping[str, bytes]:
-        counts = {
-            _ROWS + query: str(self.rows_of(query) + rows).encode()
-            for query, rows in self._fresh.items()
-        }
-        return {**counts, **self._sinks.progress()}
+    def write_progress(self, store: Store) -> None:
+        store.outputs.count_rows(self._fresh)
+        self._sinks.write_progress(store)
 
     def committed(self) -> dict[str, int]:
         """The tick is a fact: rows by query."""
         fresh, self._fresh = self._fresh, {}
         for query, rows in fresh.items():
-            self._rows[query] = self.rows_of(query) + rows
+            if query in self._rows:
+                self._rows[query] += rows
         return fresh
 
     def rows_of(self, query: str) -> int:
         """How many rows the query has said since it was submitted."""
         if query not in self._rows:
-            self._rows[query] = int(self._store.progress(_ROWS + query) or b"0")
+            self._rows[query] = self._store.outputs.row_count(query)
         return self._rows[query]

@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from thalweg.engine.shared.compile.planning import Run, make_plan
+from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.tick.cut import Cut
-from thalweg.engine.shared.tick.spec import stems_of
 from thalweg.engine.site.book import Book
 
 log = logging.getLogger(__name__)
@@ -74,15 +73,14 @@ def park_culprits(engine: SharedEngine, book: Book) -> dict[str, str]:
 
     A tick that is not written down yet has failed in planning, and so only that is rehearsed.
     """
-    number, record = engine.store.tick()
-    cut = None if record is None else msgspec.msgpack.decode(record, type=Cut)
+    number, cut = engine.store.tick()[0], engine.ticks.pending()
     errors: dict[str, str] = {}
 
     def fails(names: Sequence[str]) -> bool:
         try:
             if cut is None:
-                runs = engine.runs
-                make_plan([runs[n] for n in names], engine.streams, stems_of(engine.store))
+                runs = engine.roster.runs
+                engine.ticks.plan_for({n: runs[n] for n in names})
             else:
                 engine.rehearse(cut, names)
         except Exception as error:
@@ -93,8 +91,8 @@ def park_culprits(engine: SharedEngine, book: Book) -> dict[str, str]:
             return True
         return False
 
-    with engine._lock:
-        runs = engine.runs
+    with engine.exclusive():
+        runs = engine.roster.runs
         found = culprits([n for n in (runs if cut is None else cut.queries) if n in runs], fails)
         if not found:
             return {}
@@ -102,8 +100,8 @@ def park_culprits(engine: SharedEngine, book: Book) -> dict[str, str]:
         parked = {
             member: errors[name]
             for name in found
-            for member in ([m.name for m in engine.members_of(name)] or [name])
-            if member in engine.queries
+            for member in ([m.name for m in engine.roster.members_of(name)] or [name])
+            if member in engine.roster.queries
         }
         with engine.store.transaction():
             for member, error in parked.items():
@@ -112,7 +110,7 @@ def park_culprits(engine: SharedEngine, book: Book) -> dict[str, str]:
                 rest = {n: q for n, q in runs.items() if n not in found}
                 record = msgspec.msgpack.encode(_without(cut, found, rest))
                 engine.store.write_tick(number, record)
-            engine.set_aside(parked, [n for n in found if n in engine.generations])
+            engine.set_aside(parked, [n for n in found if n in engine.roster.groups])
     for member, error in parked.items():
         log.error("query %s is parked: %s", member, error)
     return parked

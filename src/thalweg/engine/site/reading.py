@@ -1,39 +1,44 @@
-"""Reading results back: pages of committed rows after a position, and waiting for more."""
+"""Reading results back: pages of committed rows behind a position, and waiting for more."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from thalweg.engine.changelog import Change
+from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.frames import OP, TS, names
-from thalweg.engine.shared.results.archive import Archive
-from thalweg.engine.shared.results.results import Emission
-from thalweg.engine.shared.state.store import Store
+from thalweg.engine.shared.results.archive import Said
+from thalweg.engine.shared.results.emission import Emission
 from thalweg.engine.site.errors import Forgotten
-from thalweg.engine.site.positions import Position
+from thalweg.engine.site.positions import START, Position
+from thalweg.plan.windows import BEGINNING
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some rows that one query said in one tick, in canonical order; ids count from `first`."""
+    """Rows that one query said in one tick, in canonical order; of the first one's instant,
+    `skipped` stand before it."""
 
     emission: Emission
-    first: int
-
-    @property
-    def tick(self) -> int:
-        return self.emission.tick
+    skipped: int = 0
 
     @property
     def last(self) -> Position:
-        return Position(self.emission.tick, self.first + self.emission.rows.height - 1)
+        *_, last = self.ids()
+        return last
 
     def ids(self) -> Iterator[Position]:
-        for index in range(self.emission.rows.height):
-            yield Position(self.emission.tick, self.first + index)
+        run, instants = self.emission.run, self.emission.rows[TS].to_numpy()
+        ordinals = self.emission.ordinals()
+        if self.skipped and len(instants):
+            ordinals = np.where(instants == instants[0], ordinals + self.skipped, ordinals)
+        for instant, ordinal in zip(instants.tolist(), ordinals.tolist(), strict=True):
+            yield Position(run, instant, ordinal)
 
     def changes(self) -> Iterator[Change]:
         """Every row with its instant and + or -."""
@@ -41,59 +46,97 @@ class Page:
         for ts, op, *row in self.emission.rows.select(TS, OP, *columns).iter_rows():
             yield Change(ts, "+" if op > 0 else "-", tuple(row))
 
+    def behind(self, after: Position) -> Page:
+        """The rows that follow a position."""
+        instants = self.emission.rows[TS].to_numpy()
+        start = int(np.searchsorted(instants, after.instant, side="left"))
+        last = int(np.searchsorted(instants, after.instant, side="right"))
+        skipped = min(after.ordinal + 1, last - start)
+        rows = self.emission.rows.slice(start + skipped)
+        is_within = start + skipped < last
+        return Page(replace(self.emission, rows=rows), skipped if is_within else 0)
 
-class Reading:
-    """Readers see committed ticks only, and never wait for a tick that runs."""
 
-    def __init__(self, store: Store, archive: Archive, retained_ticks: int) -> None:
-        self._store, self._archive, self._retained = store, archive, retained_ticks
-        self._changed = threading.Condition()
-        self._changes = 0
+class Reader:
+    """Reads what one query has said, for as long as it stands: a later query of its name is another
+    one. It sees committed ticks only, and never waits for a tick that runs."""
 
-    def last_tick(self) -> int:
-        """The number of the last committed tick."""
-        number, record = self._store.tick()
-        return number if record is None else number - 1
+    def __init__(self, engine: SharedEngine, query: str, columns: tuple[str, ...]) -> None:
+        self._engine, self.query, self.columns = engine, query, columns
+        self.run = self._run() or 0
+
+    def _run(self) -> int | None:
+        """The creation number of the query that stands under this name now."""
+        registered = self._engine.roster.queries.get(self.query)
+        if registered is not None:
+            return registered.number
+        parked = self._engine.store.runs.begun([self.query]).get(self.query)
+        return None if parked is None else parked.run
+
+    def frontier(self) -> Position:
+        """All rows before this instant have been said."""
+        run = self._engine.roster.run_of(self.query)
+        reached = None if run is None else self._engine.store.frontier(run.flow)
+        return Position(self.run, BEGINNING if reached is None else reached)
 
     def check(self, after: Position) -> None:
         """Raises Forgotten if rows behind this position may be gone."""
-        oldest = self.last_tick() - self._retained + 1  # that is kept
-        complete = after.tick + 1 if after == Position(after.tick) else after.tick
-        if complete < oldest and after != Position(0):
+        if after == START:
+            return
+        if after.run != self.run:
             raise Forgotten(
-                f"results behind {after} are no longer kept: the oldest are of tick {oldest}. "
-                "Read again without a position to start there."
+                f"{after} is an id of another query: {self.query} was created anew, and its rows' "
+                f"ids begin with {self.run}. Read again without a position."
+            )
+        complete = self._engine.archive.complete_from(self.query)
+        if after.instant < complete:
+            raise Forgotten(
+                f"results behind {after} are no longer kept: they are complete from instant "
+                f"{complete} on. Read again without a position to start there."
             )
 
-    def pages(
-        self, query: str, columns: tuple[str, ...], after: Position, upto: int | None = None
-    ) -> Iterator[Page]:
-        """What the query has said behind a position (up to and with a tick), a page per tick."""
-        for number, said in self._archive.pages(query, after.tick - 1, upto):
-            first = after.row + 1 if number == after.tick else 0
-            rows = said.slice(first)
-            if rows.height:
-                yield Page(Emission(query, number, columns, rows), first)
+    def pages(self, after: Position = START, upto: Position | None = None) -> Iterator[Page]:
+        """What the query has said behind a position (and before a frontier), a page per tick."""
+        if self._run() != self.run:
+            return
+        for said in self._engine.archive.pages(self.query, after.instant):
+            if upto is not None and said.upto > upto.instant:
+                return
+            page = self._page(said).behind(after)
+            if page.emission.rows.height:
+                yield page
 
-    def tail(self, query: str, columns: tuple[str, ...], rows: int) -> list[Page]:
+    def tail(self, rows: int) -> list[Page]:
         """The pages that hold the query's last rows, so many of them or a few more."""
         found: list[Page] = []
-        for tick in reversed(self._archive.ticks(query, 0)):
-            found = [*self.pages(query, columns, Position(tick - 1), tick), *found]
-            if sum(p.emission.rows.height for p in found) >= rows:
+        count = 0
+        for said in self._engine.archive.newest_first(self.query):
+            found.insert(0, self._page(said))
+            count += said.rows.height
+            if count >= rows:
                 break
         return found
 
-    # --- waiting
+    def _page(self, said: Said) -> Page:
+        emission = Emission(self.query, self.run, self.columns, said.low, said.upto, said.rows)
+        return Page(emission)
 
-    def changed(self) -> None:
+
+class Changes:
+    """Counts ticks and changes of the catalog, for those who wait for the next."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._changes = 0
+
+    def tell(self) -> None:
         with self._changed:
             self._changes += 1
             self._changed.notify_all()
 
     @property
-    def changes(self) -> int:
-        """Counts on with every tick; take it before looking for rows, then `wait` for the next."""
+    def count(self) -> int:
+        """Take it before looking for rows, then `wait` for the next."""
         return self._changes
 
     def wait(self, seen: int, timeout_s: float) -> bool:

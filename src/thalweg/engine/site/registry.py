@@ -10,12 +10,12 @@ from pathlib import Path
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.sinks.base import Sink
 from thalweg.engine.site.book import Book, script_of
-from thalweg.engine.site.dropping import purge_stream, reread_segments
 from thalweg.engine.site.feeds import Feeds
 from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.scripts import Change, CompileEach, Compiler, Script, Text
 from thalweg.engine.site.tick_gate import TickGate
 from thalweg.engine.sources.feed import Source
+from thalweg.engine.sources.registry import is_pushed
 from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef
 from thalweg.plan.nodes import Node
 from thalweg.plan.shapes import Shape, shape_of
@@ -24,7 +24,6 @@ OpenSource = Callable[[StreamDef, Path], Source]
 OpenSink = Callable[[str, Path], Sink]  # by a text such as jsonl:FILE
 _NAME = "<catalog>"
 PARCEL = 1_000  # queries that are registered again at once
-PUSH = "push:"  # FROM 'push:', or no FROM: tuples are pushed
 
 
 class Registry:
@@ -112,7 +111,7 @@ class Registry:
         created = _standing(changes, catalog)
         folders = _folders(scripts, texts)
         for definition in created:
-            if isinstance(definition, StreamDef) and not _is_pushed(definition):
+            if isinstance(definition, StreamDef) and not is_pushed(definition):
                 folder = folders.get(definition.name) or self._base_folder
                 self._open_source(definition, folder)  # raises SourceError
         dropped = [c.definition for c in changes if c.dropped]
@@ -120,7 +119,7 @@ class Registry:
         halted = [d for d in dropped if isinstance(d, StreamDef) and d.name in self._feeds]
         for stream in halted:
             self._feeds.remove(stream.name)
-        before = self._engine.state()
+        before = self._engine.standing()
         try:
             with self._engine.store.transaction():
                 for script, text in zip(scripts, texts, strict=True):
@@ -131,7 +130,6 @@ class Registry:
         except BaseException:
             # The transaction took back what was written; take back what was done.
             self._engine.restore(before)
-            reread_segments(self._engine)
             self._begin_feeds(halted)
             raise
         self._settle(catalog, [d for d in created if isinstance(d, QueryDef)])
@@ -164,12 +162,9 @@ class Registry:
     def _unregister(self, definition: Definition) -> None:
         if isinstance(definition, QueryDef):
             self._outlet.forget(definition.name)
-            if definition.name in self._engine.queries:
-                self._engine.drop_query(definition.name)
-            else:  # parked, or made and dropped by one script
-                self._engine.store.delete_query(definition.name)
+            self._engine.drop_query(definition.name)
         elif isinstance(definition, StreamDef):
-            purge_stream(self._engine, definition.name)
+            self._engine.drop_stream(definition.name)
 
     def _begin_feeds(self, streams: Iterable[StreamDef]) -> None:
         for stream in streams:
@@ -177,7 +172,7 @@ class Registry:
 
     def _begin_feed(self, stream: StreamDef) -> None:
         folder = Path(self._book.folder_of(stream.name) or self._base_folder)
-        opener = None if _is_pushed(stream) else lambda: self._open_source(stream, folder)
+        opener = None if is_pushed(stream) else lambda: self._open_source(stream, folder)
         self._feeds.add(stream, opener)
 
 
@@ -192,10 +187,6 @@ def _without_collections() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-
-def _is_pushed(stream: StreamDef) -> bool:
-    return stream.source is None or stream.source.lower().startswith(PUSH)
 
 
 def _standing(changes: Iterable[Change], catalog: Catalog) -> list[Definition]:

@@ -21,19 +21,18 @@ from thalweg.engine.shared.tick.executors import Executor
 from thalweg.engine.sinks.base import Sink
 from thalweg.engine.sinks.registry import open_sink
 from thalweg.engine.site.book import Book, kind_of
-from thalweg.engine.site.dropping import sweep_landed
 from thalweg.engine.site.errors import SiteError, Unknown, WrongUse
 from thalweg.engine.site.explaining import explain
 from thalweg.engine.site.explaining_groups import explain_group, explain_groups, explain_why
 from thalweg.engine.site.explanation import Explanation
 from thalweg.engine.site.feeds import Feeds, SiteFeed
-from thalweg.engine.site.following import columns_of, follow_pages
+from thalweg.engine.site.following import follow_pages
 from thalweg.engine.site.listeners import Listeners
 from thalweg.engine.site.lock import FolderLock
 from thalweg.engine.site.metrics import SiteMetrics
 from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.positions import START, Position
-from thalweg.engine.site.reading import Page, Reading
+from thalweg.engine.site.reading import Changes, Page, Reader
 from thalweg.engine.site.registry import OpenSink, OpenSource, Registry
 from thalweg.engine.site.scripts import CompileEach, Compiler, Script, Text
 from thalweg.engine.site.settings import SiteSettings
@@ -43,6 +42,7 @@ from thalweg.engine.site.tick_gate import TickGate
 from thalweg.engine.site.ticker import Ticked, Ticker
 from thalweg.engine.sources.feed import Source
 from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
+from thalweg.plan.shapes import shape_of
 
 
 class Site:
@@ -86,7 +86,7 @@ class Site:
             interval_s=self.settings.tick_interval_s,
             committed=self._ticked,
         )
-        self.reading = Reading(self.engine.store, self.engine.archive, self.engine.retained_ticks)
+        self.changes = Changes()
         self.status = StatusCollector(self)
         self._measured = SiteMetrics(self)
         self.registry = Registry(
@@ -103,7 +103,7 @@ class Site:
         self.listeners = Listeners()
         self._open_sink, self._on_close = open_sink, on_close
         self._closed = False
-        sweep_landed(self.engine)
+        self.engine.landing.sweep()
         try:
             self.registry.restore()
         except BaseException:
@@ -229,15 +229,19 @@ class Site:
         """What the query has said behind a position, tick by tick; `follow` waits for more, for
         as long as the query stands (or `timeout_s` long without a row)."""
         found = self.query(query)
-        self.reading.check(after)
+        reader = self.reader(found)
+        reader.check(after)
         if not follow:
-            return self.reading.pages(found.name, columns_of(found), after)
-        return follow_pages(self.reading, found, after, lambda: self.ending(found), timeout_s)
+            return reader.pages(after)
+        return follow_pages(reader, self.changes, after, lambda: self.ending(found), timeout_s)
+
+    def reader(self, query: QueryDef) -> Reader:
+        """Reads what the query has said."""
+        return Reader(self.engine, query.name, shape_of(query).columns)
 
     def tail(self, query: str, rows: int) -> list[Page]:
         """The query's last rows."""
-        found = self.query(query)
-        return self.reading.tail(found.name, columns_of(found), rows)
+        return self.reader(self.query(query)).tail(rows)
 
     def ending(self, query: QueryDef) -> str | None:
         """Why nothing will follow what the query has said, if that is so."""
@@ -333,5 +337,5 @@ class Site:
 
     def _tell(self) -> None:
         """Let readers and listeners look again."""
-        self.reading.changed()
+        self.changes.tell()
         self.listeners.tell()

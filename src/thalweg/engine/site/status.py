@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from thalweg.engine.shared.frames import FOREVER
-from thalweg.engine.shared.tick.task import BEGINNING
+from thalweg.plan.windows import BEGINNING
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

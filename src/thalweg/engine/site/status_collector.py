@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.frames import FOREVER
-from thalweg.engine.shared.groups.regroup_actions import GROUP
+from thalweg.engine.shared.state.inputs import LATE, REJECTED, Partition
+from thalweg.engine.shared.state.names import GROUP
 from thalweg.engine.shared.tick.cut import watermark
-from thalweg.engine.shared.tick.task import BEGINNING
 from thalweg.engine.site.book import Parked, kind_of
 from thalweg.engine.site.errors import Unknown
 from thalweg.engine.site.groups import GroupStatus, group_status
@@ -26,6 +25,7 @@ from thalweg.engine.site.status import (
 from thalweg.engine.site.ticker import Ticked
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.plan.shapes import shape_of
+from thalweg.plan.windows import BEGINNING
 from thalweg.sharing.estimate import Statistics
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class StatusCollector:
         site = self.site
         return Health(
             ok=site.ticker.error is None,
-            tick=site.reading.last_tick(),
+            tick=site.engine.store.last_committed(),
             backlog=site.engine.landing.backlog(),
             queries=len(site.catalog.queries()),
             streams=len(site.catalog.streams()),
@@ -57,11 +57,11 @@ class StatusCollector:
 
     def queries(self) -> list[QueryStatus]:
         parked = self.site.book.parked()
-        frontiers = dict(self.site.engine.store.all("SELECT flow, frontier FROM frontiers"))
+        frontiers = self.site.engine.store.frontiers()
         sinks: dict[str, list[SinkStatus]] = {}
         for query, name, target, error in self.site.book.sinks():
             sinks.setdefault(query, []).append(SinkStatus(name, target, error))
-        sizes = Counter(self.site.engine.homes.values())
+        sizes = Counter(self.site.engine.roster.group_of.values())
         texts = {name: text for name, _, text in self.site.book.definitions()}
         return [
             self._query(
@@ -72,12 +72,10 @@ class StatusCollector:
 
     def state(self, query: QueryDef) -> str:
         """waiting, running, finished or parked"""
-        running = self.site.engine.run_of(query.name)
+        running = self.site.engine.roster.run_of(query.name)
         if running is None:
             return "parked"
-        sql = "SELECT frontier FROM frontiers WHERE flow = ?"
-        rows = self.site.engine.store.all(sql, running.flow)
-        return _query_state(None, rows[0][0] if rows else None)
+        return _query_state(None, self.site.engine.store.frontier(running.flow))
 
     def _query(
         self,
@@ -88,9 +86,9 @@ class StatusCollector:
         sizes: Mapping[str, int],
         text: str,
     ) -> QueryStatus:
-        running = self.site.engine.queries.get(query.name)
-        home = self.site.engine.homes.get(query.name)
-        run = self.site.engine.run_of(query.name)
+        running = self.site.engine.roster.queries.get(query.name)
+        home = self.site.engine.roster.group_of.get(query.name)
+        run = self.site.engine.roster.run_of(query.name)
         frontier = frontiers.get(run.flow) if run is not None else None
         shape = shape_of(query)
         return QueryStatus(
@@ -133,26 +131,21 @@ class StatusCollector:
         full = name if name.startswith(GROUP) else GROUP + name
         found = self._groups(full)
         if not found:
-            raise Unknown("group", name, list(self.site.engine.generations))
+            raise Unknown("group", name, list(self.site.engine.roster.groups))
         return found[0]
 
     def group_of(self, query: str) -> GroupStatus | None:
-        home = self.site.engine.homes.get(query)
+        home = self.site.engine.roster.group_of.get(query)
         return self.group(home) if home is not None else None
 
     def _groups(self, only: str | None) -> list[GroupStatus]:
-        engine = self.site.engine
+        roster = self.site.engine.roster
         with self.site.gate.between_ticks():
-            members: dict[str, list[Run]] = {
-                name: [] for name in engine.generations if only in (None, name)
-            }
-            for query, home in engine.homes.items():
-                if home in members:
-                    members[home].append(engine.queries[query])
-            generations = [engine.generations[name] for name in members]
+            groups = [g for name, g in roster.groups.items() if only in (None, name)]
+            members = {g.name: roster.members_of(g.name) for g in groups}
             statistics, costs = self._statistics(), dict(self._costs)
         # Ticks need not wait for the rest: what was taken does not change any more.
-        return [group_status(g, members[g.name], costs, statistics) for g in generations]
+        return [group_status(g, members[g.name], costs, statistics) for g in groups]
 
     def _statistics(self) -> Statistics:
         """Tuples a second since the start, of the streams that had any."""
@@ -161,33 +154,29 @@ class StatusCollector:
         return Statistics({s: n / elapsed_s for s, n in fresh if n > 0})
 
     def _arrived(self) -> dict[str, int]:
-        rows = self.site.engine.store.all(
-            "SELECT stream, sum(position) FROM partitions GROUP BY stream"
-        )
-        return dict(rows)
+        return self.site.engine.store.inputs.arrived()
 
     # --- streams
 
     def streams(self) -> list[StreamStatus]:
-        store = self.site.engine.store
-        backlog = dict(store.all("SELECT stream, sum(rows) FROM landed GROUP BY stream"))
-        counters = store.counters()
-        partitions: dict[str, list[tuple[int, int]]] = {}
-        for name, newest, position in store.all("SELECT stream, newest, position FROM partitions"):
-            partitions.setdefault(name, []).append((newest, position))
+        inputs = self.site.engine.store.inputs
+        backlog, aside = inputs.backlogs(), inputs.all_set_aside()
+        partitions: dict[str, list[Partition]] = {}
+        for (name, _), partition in inputs.partitions().items():
+            partitions.setdefault(name, []).append(partition)
         return [
-            self._stream(s, partitions.get(s.name, []), backlog.get(s.name, 0), counters)
+            self._stream(s, partitions.get(s.name, []), backlog.get(s.name, 0), aside)
             for s in self.site.catalog.streams()
         ]
 
     def _stream(
         self,
         stream: StreamDef,
-        partitions: list[tuple[int, int]],
+        partitions: list[Partition],
         backlog: int,
-        counters: dict[str, int],
+        aside: Mapping[tuple[str, str], int],
     ) -> StreamStatus:
-        now = watermark(stream, [newest for newest, _ in partitions])
+        now = watermark(stream, [p.newest for p in partitions])
         feed = self.site.feeds.find(stream.name)
         error = feed.error if feed is not None else None
         return StreamStatus(
@@ -197,10 +186,10 @@ class StatusCollector:
             timestamp=stream.timestamp,
             source=stream.source,
             state=_stream_state(now, error, is_idle=feed is not None and feed.is_idle()),
-            arrived=sum(position for _, position in partitions),
+            arrived=sum(p.position for p in partitions),
             backlog=backlog,
-            late=counters.get(f"late/{stream.name}", 0),
-            rejected=counters.get(f"rejected/{stream.name}", 0),
+            late=aside.get((stream.name, LATE), 0),
+            rejected=aside.get((stream.name, REJECTED), 0),
             watermark=_instant_text(now, stream),
             error=error,
         )

@@ -21,7 +21,7 @@ class TickGate:
     @contextmanager
     def between_ticks(self) -> Iterator[None]:
         """Inside, no tick runs."""
-        with self._gate, self._engine._lock:
+        with self._gate, self._engine.exclusive():
             yield
 
     def before_tick(self) -> None:

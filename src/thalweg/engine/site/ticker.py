@@ -9,7 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from thalweg.engine.shared.engine import SharedEngine, Tick
+from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.tick.measures import Tick
 from thalweg.engine.site.book import Book
 from thalweg.engine.site.feeds import Feeds
 from thalweg.engine.site.outlet import SinkFailed, SiteOutlet
@@ -85,7 +86,7 @@ class Ticker:
             self._gate.before_tick()
             self._woken.clear()
             try:
-                tick = self.engine.tick(limit=self.rows, idle=self.feeds.idle())
+                tick = self.engine.tick(limit=self.rows, is_idle=self.feeds.is_idle)
             except Exception as error:
                 self._stop.wait(self._failed(error))
                 continue
@@ -111,8 +112,7 @@ class Ticker:
         log.error("a tick failed (attempt %d): %s", self.attempts, self.error)
         log.debug("", exc_info=error)
         try:
-            # Half-written results must not be mistaken for those of the next attempt.
-            self.engine.results.keep_only(self.engine.store.result_bundles())
+            self.engine.forget_unfinished()
             if self.attempts >= PATIENCE:
                 self._isolate_culprit(error)
         except Exception as another:

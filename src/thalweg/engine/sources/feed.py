@@ -10,6 +10,7 @@ from typing import Protocol
 import polars as pl
 
 from thalweg.engine.shared.ingest.landing import Receipt
+from thalweg.engine.shared.state.names import source_folder
 from thalweg.plan.catalog import StreamDef
 
 LARGEST_BACKLOG = 2_000_000  # tuples that may wait for a tick before sources are slowed
@@ -62,8 +63,16 @@ class Stopped(Exception):
     """The engine wants no more: raised inside a source that waits for room."""
 
 
+class Full(Exception):
+    """The engine is behind, and patience is at its end."""
+
+    def __init__(self, backlog: int) -> None:
+        super().__init__(f"{backlog} tuples wait for a tick")
+        self.backlog = backlog
+
+
 class Feed:
-    """One stream's way into the engine."""
+    """One stream's way into the engine. May be used by several threads."""
 
     def __init__(
         self,
@@ -74,14 +83,13 @@ class Feed:
         largest_backlog: int = LARGEST_BACKLOG,
     ) -> None:
         self.engine, self.stream = engine, stream
-        self.last_arrival = time.monotonic()  # for IDLE
         self._stop = stop or threading.Event()
         self._largest_backlog = largest_backlog
 
     @property
     def folder(self) -> Path:
         """The source's own, in the data directory."""
-        return self.engine.folder / "sources" / self.stream.name
+        return self.engine.folder / source_folder(self.stream.name)
 
     @property
     def stopped(self) -> bool:
@@ -98,16 +106,24 @@ class Feed:
         partition: int = 0,
         batch_id: str | None = None,
         resume: bytes | None = None,
+        patience_s: float | None = None,
     ) -> Receipt:
-        """Deliver tuples in order; durable when it returns, and slow while the engine is behind."""
-        while self.engine.landing.backlog() >= self._largest_backlog:
-            if self.wait(_POLL_S):
-                raise Stopped
+        """Deliver tuples in order; durable when it returns, and slow while the engine is behind.
+        With patience, Full is raised once that is at its end."""
+        self.wait_for_room(patience_s)
         receipt = self.engine.landing.push(
             self.stream, batch, partition=partition, batch_id=batch_id, resume=resume
         )
-        self.last_arrival = time.monotonic()
+        self.arrived(partition)
         return receipt
+
+    def wait_for_room(self, patience_s: float | None = None) -> None:
+        until = None if patience_s is None else time.monotonic() + patience_s
+        while (backlog := self.engine.landing.backlog()) >= self._largest_backlog:
+            if until is not None and time.monotonic() >= until:
+                raise Full(backlog)
+            if self.wait(_POLL_S):
+                raise Stopped
 
     def resume_point(self, partition: int = 0) -> bytes | None:
         return self.engine.landing.resume_point(self.stream, partition)
@@ -118,8 +134,12 @@ class Feed:
 
     def heartbeat(self, instant: int, *, partition: int = 0) -> None:
         self.engine.landing.heartbeat(self.stream, instant, partition=partition)
-        self.last_arrival = time.monotonic()
+        self.arrived(partition)
 
     def finish(self) -> None:
         """No more tuples, ever."""
         self.engine.landing.finish(self.stream)
+        self.arrived(None)
+
+    def arrived(self, partition: int | None) -> None:
+        """Something has landed: of a partition, or of all of them."""

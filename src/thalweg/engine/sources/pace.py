@@ -10,14 +10,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-import polars as pl
-
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.frames import FOREVER
-from thalweg.engine.shared.ingest.landing import Receipt
-from thalweg.engine.shared.tick.task import BEGINNING
 from thalweg.engine.sources.feed import Feed, Stopped
 from thalweg.plan.catalog import StreamDef
+from thalweg.plan.windows import BEGINNING
 
 _POLL_S = 0.5
 
@@ -69,27 +66,16 @@ class PacedFeed(Feed):
         self._landed = landed
         pace.reach(stream.name, self._newest())  # where it was before a restart
 
-    def push(
-        self,
-        batch: pl.DataFrame,
-        *,
-        partition: int = 0,
-        batch_id: str | None = None,
-        resume: bytes | None = None,
-    ) -> Receipt:
+    def wait_for_room(self, patience_s: float | None = None) -> None:
         self._pace.wait_for_turn(self.stream.name)
-        receipt = super().push(batch, partition=partition, batch_id=batch_id, resume=resume)
-        self._pace.reach(self.stream.name, self._newest())
-        self._landed.set()
-        return receipt
+        super().wait_for_room(patience_s)
 
-    def finish(self) -> None:
-        super().finish()
-        self._pace.reach(self.stream.name, FOREVER)
+    def arrived(self, partition: int | None) -> None:
+        self._pace.reach(self.stream.name, self._newest())
         self._landed.set()
 
     def _newest(self) -> int:
         """As far as the slowest of the stream's partitions has come."""
-        sql = "SELECT min(newest) FROM partitions WHERE stream = ?"
-        ((newest,),) = self._store.all(sql, self.stream.name)
-        return BEGINNING if newest is None else int(newest)
+        name = self.stream.name
+        known = self._store.inputs.partitions().items()
+        return min((p.newest for (stream, _), p in known if stream == name), default=BEGINNING)

@@ -10,7 +10,8 @@ import polars as pl
 
 from thalweg.engine.arrivals import Arrival
 from thalweg.engine.shared.frames import POS, TS, W, names
-from thalweg.engine.shared.ingest.landing import PARTITION_BITS, Receipt, normalise
+from thalweg.engine.shared.ingest.landing import PARTITION_BITS, Receipt
+from thalweg.engine.shared.ingest.normalise import normalise
 from thalweg.engine.sources.errors import SourceError
 from thalweg.engine.sources.feed import Feed, Source
 from thalweg.plan.catalog import StreamDef

@@ -6,11 +6,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thalweg.engine.sources import generator, push
+from thalweg.engine.sources import generator
 from thalweg.engine.sources.errors import SourceError, suggestion
 from thalweg.engine.sources.feed import Source
 from thalweg.engine.sources.files import open_files, open_remote_files
-from thalweg.engine.sources.options import Options
 from thalweg.plan.catalog import StreamDef
 
 if TYPE_CHECKING:
@@ -18,8 +17,14 @@ if TYPE_CHECKING:
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 REMOTE = ("hdfs:", "webhdfs:", "s3a:", "gs:", "abfss:")  # Hadoop's file systems
-SCHEMES = ("generator:", "push:", "file:", "kafka:", *REMOTE)
+PUSH = "push:"  # tuples are pushed: FROM 'push:', or no FROM
+SCHEMES = ("generator:", PUSH, "file:", "kafka:", *REMOTE)
 ROWS_PER_BATCH = 65_536
+
+
+def is_pushed(stream: StreamDef) -> bool:
+    """Whether tuples are pushed, so that there is no source to open."""
+    return stream.source is None or stream.source.lower().startswith(PUSH)
 
 
 def open_source(
@@ -46,7 +51,7 @@ def open_source(
 def _open(
     stream: StreamDef, spark: SparkSession | None, base_dir: Path, live: bool, rows: int
 ) -> Source:
-    uri = stream.source if stream.source is not None else push.SCHEME
+    uri = stream.source if stream.source is not None else PUSH
     found = _SCHEME.match(uri)
     match found[0].lower() if found else "":
         case generator.SCHEME:
@@ -57,14 +62,11 @@ def _open(
                     "bound it with OPTIONS (limit '100000')"
                 )
             return opened
-        case push.SCHEME:
-            if not live:
-                raise SourceError(
-                    f"{stream.name} has no recorded source to replay: "
-                    "say FROM 'file.csv' (or .json, .parquet, a folder, generator:…)"
-                )
-            Options(stream).done()
-            return push.PushSource()
+        case scheme if scheme == PUSH:
+            raise SourceError(
+                f"{stream.name} has no recorded source to replay: "
+                "say FROM 'file.csv' (or .json, .parquet, a folder, generator:…)"
+            )
         case "kafka:":
             # Spark takes a second to import: whoever does without it does not pay for it.
             from thalweg.engine.sources.kafka import open_kafka

@@ -17,7 +17,7 @@ import polars as pl
 import pyarrow as pa
 
 from thalweg.engine.shared.frames import dtype
-from thalweg.engine.shared.ingest.landing import RAW, REFUSED
+from thalweg.engine.shared.ingest.normalise import RAW, REFUSED
 from thalweg.engine.sources.errors import SourceError
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.types import VARCHAR, Kind, SqlType

@@ -42,7 +42,7 @@ def stored_columns(engine: SharedEngine) -> set[str]:
     reader = SegmentReader()
     return {
         column
-        for s in engine._segments.values()
+        for s in engine.manifest
         if s.table.startswith("stem/S/")
         for column in reader.read(engine.folder / "segments", s).frame.columns
         if column.startswith("c")
@@ -74,9 +74,11 @@ def test_a_query_that_wants_more_sees_the_stream_from_its_next_tuple_on(tmp_path
     engine.add_queries([more, same])
     engine.push("S", rows(4, 5))
     engine.tick()
-    assert dict(engine.queries["more"].horizons) == {"S": 4}
-    assert dict(engine.queries["same"].horizons) == {"S": -98}  # as far back as the first looks
-    said = [e.rows.select("_ts", "_op").rows() for e in engine.emissions_after("more")]
+    assert dict(engine.roster.queries["more"].horizons) == {"S": 4}
+    assert dict(engine.roster.queries["same"].horizons) == {
+        "S": -98
+    }  # as far back as the first looks
+    said = [e.rows.select("_ts", "_op").rows() for e in engine.emissions("more")]
     assert said == [[(4, 1)]]
     engine.drop_query("more")
     engine.push("S", rows(6, 7))
@@ -87,5 +89,5 @@ def test_a_query_that_wants_more_sees_the_stream_from_its_next_tuple_on(tmp_path
         "CREATE QUERY more_again AS SELECT b FROM S [Range 100];", script.catalog
     ).queries
     engine.add_queries(again)
-    assert dict(engine.queries["more_again"].horizons) == {"S": 10}
+    assert dict(engine.roster.queries["more_again"].horizons) == {"S": 10}
     engine.close()

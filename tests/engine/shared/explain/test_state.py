@@ -9,9 +9,18 @@ def segment(table: str, rows: int) -> Segment:
 
 
 def test_segments_of_a_table_add_up() -> None:
-    found = sizes([segment("f/op/state", 3), segment("f/op/state", 4), segment("f/op/ends", 1)])
-    assert found["f/op/state"] == Size(7, 200, 2)
-    assert State(found).parts("f/op/") == {"ends to come": Size(1, 100, 1), "rows": Size(7, 200, 2)}
+    found = sizes(
+        [
+            segment("state/f/op/state", 3),
+            segment("state/f/op/state", 4),
+            segment("state/f/op/ends", 1),
+        ]
+    )
+    assert found["state/f/op/state"] == Size(7, 200, 2)
+    assert State(found).parts("f", "op") == {
+        "ends to come": Size(1, 100, 1),
+        "rows": Size(7, 200, 2),
+    }
 
 
 @pytest.mark.parametrize(

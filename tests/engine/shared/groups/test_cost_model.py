@@ -49,7 +49,7 @@ def test_on_a_slow_stream_a_run_less_is_worth_more_than_a_few_rows() -> None:
 def test_measured_rows_correct_the_estimate() -> None:
     """As it turns out, hardly a tuple has such a price."""
     observed = Observed()
-    observed.saw({}, {"a": 1, "b": 1}, {"a": 0.003, "b": 0.003})
+    observed.record({}, {"a": 1, "b": 1}, {"a": 0.003, "b": 0.003})
     statistics = Statistics({"S": 1_000_000}, {("S", "price"): (0.0, 1000.0)})
     parts = [Part(core(c), run) for c, run in zip(NARROW, "ab", strict=True)]
     assert saving_s(parts, observed, statistics) > 0
@@ -67,7 +67,7 @@ def test_a_run_is_wasteful_where_half_of_its_rows_and_not_few_are_for_nobody(
     rows: int, wanted: str, is_waste: bool
 ) -> None:
     observed = Observed()
-    observed.saw({}, {"wide": rows}, {"wide": 0.5})
+    observed.record({}, {"wide": rows}, {"wide": 0.5})
     statistics = Statistics({"S": rows}, {("S", "price"): (0.0, 1000.0)})
     wide = Part(core("price >= 0"), "wide")
     assert is_wasteful(wide, core(wanted), observed, statistics) == is_waste
@@ -93,5 +93,5 @@ def test_the_engine_merges_late_queries_only_where_it_pays(
         prices = (pl.int_range(rows, eager=True) % 1000).cast(pl.Float64)
         engine.push("S", pl.DataFrame({"at": stamps, "k": stamps, "price": prices}))
         engine.tick()
-    assert len(engine.generations) == groups
+    assert len(engine.roster.groups) == groups
     engine.close()

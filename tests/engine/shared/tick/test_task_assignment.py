@@ -6,7 +6,7 @@ from tests.engine.shared.kernels.join.test_prefixes import STREAMS
 
 from thalweg.cql.compile import compile_script
 from thalweg.engine.shared.compile.planning import Run, make_plan
-from thalweg.engine.shared.tick.task import Plan
+from thalweg.engine.shared.tick.plan import Plan
 from thalweg.engine.shared.tick.task_assignment import shares
 from thalweg.plan.nodes import base_streams
 

@@ -96,7 +96,7 @@ def test_both_ways_of_reading_agree(rows):
 
 
 def judged(frame: pl.DataFrame) -> list:
-    from thalweg.engine.shared.ingest.landing import normalise
+    from thalweg.engine.shared.ingest.normalise import normalise
 
     found = normalise(STREAM, frame)
     return [found.rows.rows(), found.rejected["_row"].to_list()]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from thalweg.engine.shared.compile import physical as ph
+from thalweg.engine.shared.compile.encoding import CODEC
 from thalweg.plan.blocks import Block, leaves_of
 from thalweg.plan.expr import TRUE, Call, Col, Expr, conjunction, shift, transform
 
@@ -78,8 +79,9 @@ def _join_keys(conditions: list[Expr], starts: tuple[int, ...]) -> tuple[ph.Join
         touched = [k for k in classes if k & ends]
         classes = [k for k in classes if not k & ends]
         classes.append(ends.union(*touched))
-    ordered = (tuple(sorted(k, key=lambda m: (m[0], repr(m[1])))) for k in classes)
-    return tuple(sorted((ph.JoinKey(m) for m in ordered), key=repr))
+    # In an order that depends on nothing but the columns: it is part of the join's identity.
+    ordered = (tuple(sorted(k, key=lambda m: (m[0], CODEC.encode(m[1])))) for k in classes)
+    return tuple(sorted((ph.JoinKey(m) for m in ordered), key=CODEC.encode))
 
 
 def by_row(op: ph.Op) -> ph.Exchange:

@@ -6,9 +6,8 @@ Operators that are equal are one operator: queries registered together share the
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from thalweg.engine.shared.frames import TS, Types, name
 from thalweg.plan.aggregates import AggCall
@@ -338,9 +337,22 @@ def inputs_of(op: AnyOp) -> tuple[AnyOp, ...]:
             return (op.input,)
 
 
-def op_id(op: AnyOp) -> str:
-    """A short name that equal operators share, in this process and in every other."""
-    return hashlib.blake2b(repr(op).encode(), digest_size=9).hexdigest()
+def with_inputs(op: AnyOp, inputs: tuple[AnyOp, ...]) -> AnyOp:
+    """The same operator over other inputs, in the order of `inputs_of`."""
+    match op:
+        case BaseStream() | Source():
+            return op
+        case Join():
+            return replace(op, inputs=inputs)  # type: ignore[arg-type]
+        case Union():
+            signs = (sign for sign, _ in op.inputs)
+            return replace(op, inputs=tuple(zip(signs, inputs, strict=True)))  # type: ignore[arg-type]
+        case SetOp():
+            return replace(op, left=inputs[0], right=inputs[1])  # type: ignore[arg-type]
+        case StreamOf() | Output():
+            return replace(op, input=inputs[0], relations=inputs[1:])  # type: ignore[arg-type]
+        case _:
+            return replace(op, input=inputs[0])  # type: ignore[arg-type]
 
 
 def walk(op: AnyOp) -> Iterator[AnyOp]:
@@ -388,8 +400,3 @@ def level(op: AnyOp) -> int:
 def moves(op: AnyOp) -> bool:
     """Whether rows change hands here."""
     return isinstance(op, Exchange) and not op.stays and not is_everywhere(op.input)
-
-
-def key_label(keys: tuple[Expr, ...]) -> str:
-    """A short name for an index key, for table names."""
-    return hashlib.blake2b(repr(keys).encode(), digest_size=6).hexdigest() if keys else "all"

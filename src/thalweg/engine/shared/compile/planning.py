@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.compile.columns import needed_columns
+from thalweg.engine.shared.compile.encoding import digest
 from thalweg.engine.shared.compile.query import compile_query
 from thalweg.engine.shared.kernels.join.probing import indexes
-from thalweg.engine.shared.tick.task import BEGINNING, Flow, Plan
+from thalweg.engine.shared.state.inputs import Stems
+from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.expr import Expr
 from thalweg.plan.nodes import Node
+from thalweg.plan.windows import BEGINNING
 from thalweg.sharing.core import NormalQuery
-
-Stems = dict[str, tuple[tuple[Expr, ...], ...]]
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Run:
     normal: NormalQuery | None = None  # where it can be a member of a group
     plan: Node | None = None  # None for members, which are not run by themselves
     made: ph.Ending | None = None  # for a group's own run
+    number: int = 0  # a query's creation number, part of its rows' ids
 
     @cached_property
     def output(self) -> ph.Ending:
@@ -57,8 +58,7 @@ def _flow(
     started: int | None,
     horizons: tuple[tuple[str, int], ...],
 ) -> str:
-    text = repr((epoch, streams, started, horizons))
-    return f"{epoch}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
+    return f"{epoch}-{digest((streams, started, horizons), 6)}"
 
 
 def make_plan(queries: Iterable[Run], streams: Mapping[str, StreamDef], present: Stems) -> Plan:
@@ -88,28 +88,8 @@ def make_plan(queries: Iterable[Run], streams: Mapping[str, StreamDef], present:
 
 def _interned(op: ph.AnyOp, pool: dict[ph.AnyOp, ph.AnyOp]) -> ph.AnyOp:
     """The same tree with equal operators being one object."""
-    match op:
-        case ph.BaseStream() | ph.Source():
-            rebuilt: ph.AnyOp = op
-        case ph.Join():
-            rebuilt = replace(op, inputs=tuple(_interned(i, pool) for i in op.inputs))  # type: ignore[misc]
-        case ph.Union():
-            parts = tuple((sign, _interned(i, pool)) for sign, i in op.inputs)
-            rebuilt = replace(op, inputs=parts)  # type: ignore[arg-type]
-        case ph.SetOp():
-            left, right = _interned(op.left, pool), _interned(op.right, pool)
-            rebuilt = replace(op, left=left, right=right)  # type: ignore[arg-type]
-        case ph.StreamOf() | ph.Output():
-            heard = tuple(_interned(r, pool) for r in op.relations)
-            rebuilt = replace(op, input=_interned(op.input, pool), relations=heard)  # type: ignore[arg-type]
-        case _:
-            rebuilt = replace(op, input=_interned(op.input, pool))  # type: ignore[arg-type]
+    rebuilt = ph.with_inputs(op, tuple(_interned(i, pool) for i in ph.inputs_of(op)))
     return pool.setdefault(rebuilt, rebuilt)
-
-
-def _operators(flows: Iterable[Flow]) -> Iterable[ph.AnyOp]:
-    seen = {id(o): o for f in flows for _, out in f.outputs for o in ph.walk(out)}
-    return seen.values()
 
 
 def _stems(
@@ -117,7 +97,7 @@ def _stems(
 ) -> tuple[tuple[Expr, ...], ...]:
     """The keys by which joins probe this stream; the plain log where none does."""
     wanted: dict[tuple[Expr, ...], None] = {}
-    for op in _operators(flows):
+    for op in (op for flow in flows for op in flow.operators):
         if isinstance(op, ph.Join):
             for position, source in enumerate(op.inputs):
                 if isinstance(source, ph.Source) and source.stream == stream:
@@ -136,11 +116,11 @@ def floor_of(stream: str, flows: Iterable[Flow], reached: Mapping[str, int]) -> 
 def _needed(flow: Flow, stream: str, frontier: int) -> int:
     """A flow's own answer: how far back its windows and unfinished instants reach."""
     joined: set[int] = set()
-    for op in _operators((flow,)):
+    for op in flow.operators:
         if isinstance(op, ph.Join):
             joined |= {id(i) for i in op.inputs}
     needed = frontier
-    for op in _operators((flow,)):
+    for op in flow.operators:
         if not isinstance(op, ph.Source) or op.stream != stream:
             continue
         window = op.window

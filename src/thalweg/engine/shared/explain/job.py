@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.explain.tree import Branch
-from thalweg.engine.shared.tick.task import Plan
+from thalweg.engine.shared.tick.plan import Plan
 
 _NAMES = {
     ph.Join: "join",
@@ -36,9 +36,9 @@ def describe_job(
     """One job for all queries; a small tick is one task, or some that divide the queries, a larger
     one a stage for each level."""
     queries = sum(len(f.outputs) for f in plan.flows)
-    levels = 1 + max((plan.level_of(o) for f in plan.flows for _, o in f.outputs), default=0)
+    levels = plan.depth
     levels = max(levels, 1 + plan.level_of(output))
-    has_groups = any(isinstance(o, ph.Group) for f in plan.flows for _, o in f.outputs)
+    has_groups = any(isinstance(o, ph.Group) for _, o in plan.outputs)
     what = "queries and groups" if has_groups else "queries"
     dividing = []
     if queries > 1 and tasks > 1:

@@ -16,7 +16,8 @@ from thalweg.engine.shared.explain.state import Size, State
 from thalweg.engine.shared.explain.tree import Branch
 from thalweg.engine.shared.explain.windows import length_words, window_words
 from thalweg.engine.shared.kernels.join.probing import indexes, probing_order, steps
-from thalweg.engine.shared.tick.task import Flow, Plan, stem_table
+from thalweg.engine.shared.tick.plan import Flow, Plan
+from thalweg.engine.shared.tick.task import stem_table
 from thalweg.plan.expr import TRUE, Expr
 from thalweg.plan.nodes import Schema
 from thalweg.plan.text import aggregate_text, expr_text
@@ -150,7 +151,7 @@ class _Describer:
         return [f"keeps {part}: {size}" for part, size in self._state(op).items()]
 
     def _state(self, op: ph.AnyOp) -> dict[str, Size]:
-        return self.state.parts(f"{self.flow.name}/{self.plan.name_of(op)}/")
+        return self.state.parts(self.flow.name, self.plan.name_of(op))
 
     def _sharing(self, op: ph.AnyOp) -> list[str]:
         """Said at the top of what is shared, where there is something worth sharing."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from thalweg.engine.shared.state.names import Table, state_owner, state_part
 from thalweg.engine.shared.state.segments import Segment
 
 _PARTS = {
@@ -37,23 +38,23 @@ class Size:
 class State:
     """Nothing, for a query that does not run; `sharers` are the queries of each operator."""
 
-    tables: Mapping[str, Size] = field(default_factory=dict)
+    tables: Mapping[Table, Size] = field(default_factory=dict)
     fanouts: Mapping[str, float] = field(default_factory=dict)
     sharers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_running: bool = False
 
-    def parts(self, prefix: str) -> dict[str, Size]:
+    def parts(self, flow: str, operator: str) -> dict[str, Size]:
         """The parts of an operator's state, under words for them."""
         found: dict[str, Size] = {}
         for table, size in self.tables.items():
-            if table.startswith(prefix):
-                word = part_text(table.removeprefix(prefix))
+            if state_owner(table) == (flow, operator):
+                word = part_text(state_part(table))
                 found[word] = found.get(word, Size()) + size
         return dict(sorted(found.items()))
 
 
-def sizes(segments: Iterable[Segment]) -> dict[str, Size]:
-    found: dict[str, Size] = {}
+def sizes(segments: Iterable[Segment]) -> dict[Table, Size]:
+    found: dict[Table, Size] = {}
     for s in segments:
         found[s.table] = found.get(s.table, Size()) + Size(s.rows, s.size, 1)
     return found

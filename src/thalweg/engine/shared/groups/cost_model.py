@@ -47,7 +47,7 @@ class Observed:
     rows: dict[str, float] = field(default_factory=dict)  # per tick, by run
     seconds: dict[str, float] = field(default_factory=dict)  # per tick, by run
 
-    def saw(
+    def record(
         self, tuples: Mapping[str, int], rows: Mapping[str, int], seconds: Mapping[str, float]
     ) -> None:
         for known, new in ((self.tuples, tuples), (self.rows, rows), (self.seconds, seconds)):

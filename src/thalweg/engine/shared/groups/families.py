@@ -18,6 +18,7 @@ from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.expressions.translate import is_true, to_polars
 from thalweg.engine.shared.frames import (
     FOREVER,
+    MEMBER,
     OP,
     TS,
     E,
@@ -32,9 +33,9 @@ from thalweg.engine.shared.kernels.linear import outputs
 from thalweg.plan.expr import Expr
 from thalweg.plan.nodes import StreamKind
 from thalweg.plan.types import BIGINT
+from thalweg.plan.windows import window_end
 from thalweg.sharing.index.constants import Coded, Constants
 
-MEMBER = "_m"  # the place of a member in its family
 ENDLESS = -1  # the length of an unbounded window
 
 Lengths = tuple[int, ...]  # of a member's windows, leaf by leaf
@@ -69,17 +70,12 @@ def ends_of(
     end = np.full(len(stamps[0]), FOREVER)
     for stamp, length, slide in zip(stamps, lengths, slides, strict=True):
         if isinstance(length, np.ndarray):
-            end = np.minimum(end, np.where(length == ENDLESS, FOREVER, _end(stamp, length, slide)))
+            end = np.minimum(
+                end, np.where(length == ENDLESS, FOREVER, window_end(stamp, length, slide))
+            )
         elif length != ENDLESS:
-            end = np.minimum(end, _end(stamp, length, slide))
+            end = np.minimum(end, window_end(stamp, length, slide))
     return end
-
-
-def _end(stamp: np.ndarray, length: int | np.ndarray, slide: int) -> np.ndarray:
-    """`TimeWindow.interval`'s."""
-    if slide == 1:
-        return stamp + (length + 1)
-    return ((stamp + length) // slide + 1) * slide
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,27 @@
-"""Aggregates without GROUP BY: who has had a row once has one for good.
+"""Aggregates without GROUP BY: once there is a row, there is one for good.
 
 Such a row comes with the first tuple and stays when all tuples have gone (COUNT says 0). So what a
 query says does not follow from its windows alone, and a query that moves must not forget that it
-has been born: its new run may begin after that.
+has emitted a row: its new run may begin after that. Markers say who has.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from thalweg.engine.shared.compile import physical as ph
+from thalweg.engine.shared.compile.encoding import operator_id
 from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.frames import W, name, with_hash
+from thalweg.engine.shared.groups.regroup_actions import RegroupActions
 from thalweg.engine.shared.groups.running_group import RunningGroup
+from thalweg.engine.shared.state.names import EMITTED, Table, state_table
 from thalweg.engine.shared.state.segments import BundleWriter, SegmentReader
-from thalweg.engine.shared.tick.task import BEGINNING
-from thalweg.plan.windows import FOREVER
+from thalweg.plan.windows import BEGINNING, FOREVER
 from thalweg.sharing.core import Grouped, Step, WithoutRepeats
-
-if TYPE_CHECKING:
-    from thalweg.engine.shared.engine import SharedEngine
 
 MEMBER = name(0)  # in what is run for many: whose row it is
 
@@ -36,46 +34,47 @@ def can_copy_markers(above: tuple[Step, ...]) -> bool:
     )
 
 
-def carry(engine: SharedEngine, members: Iterable[Run], home: RunningGroup) -> None:
-    """Let those be born in their new home who are where they live now."""
-    table = _table(home.run)
+def copy_markers(actions: RegroupActions, members: Iterable[Run], group: RunningGroup) -> None:
+    """Mark those in their new group who are marked where they are now."""
+    table = _table(group.run)
     if table is None:
         return
-    born = {m.name for m in members if _has_emitted(engine, m)}
-    there = _places(engine, table)
-    missing = [i for i, m in enumerate(home.family.members) if m in born and i not in there]  # type: ignore[union-attr]
+    assert group.family is not None
+    marked = {m.name for m in members if _has_emitted(actions, m)}
+    there = _places(actions, table)
+    missing = [i for i, m in enumerate(group.family.members) if m in marked and i not in there]
     if missing:
         rows = pl.DataFrame({MEMBER: missing}, schema={MEMBER: pl.Int64})
-        marked = with_hash(rows, [pl.col(MEMBER)]).with_columns(pl.lit(1, dtype=pl.Int64).alias(W))
-        writer = BundleWriter(
-            engine.folder / "segments", f"born-{uuid.uuid4().hex[:8]}.arrow", durable=engine.durable
-        )
-        writer.add(table, marked.sort("_h"), BEGINNING, FOREVER)
-        engine.adopt(writer.close())
+        hashed = with_hash(rows, [pl.col(MEMBER)]).with_columns(pl.lit(1, dtype=pl.Int64).alias(W))
+        bundle = f"markers-{uuid.uuid4().hex[:8]}.arrow"
+        writer = BundleWriter(actions.manifest.folder, bundle, durable=actions.durable)
+        writer.add(table, hashed.sort("_h"), BEGINNING, FOREVER)
+        actions.manifest.adopt(writer.close())
 
 
-def _has_emitted(engine: SharedEngine, member: Run) -> bool:
-    home = engine.homes.get(member.name)
-    if home is None:
+def _has_emitted(actions: RegroupActions, member: Run) -> bool:
+    roster = actions.roster
+    name = roster.group_of.get(member.name)
+    if name is None:
         table = _table(member)
-        return table is not None and any(s.table == table for s in engine.segments.values())
-    generation = engine.generations[home]
-    table = _table(generation.run)
+        return table is not None and bool(actions.manifest.of(table))
+    group = roster.groups[name]
+    table = _table(group.run)
     assert table is not None
-    assert generation.family is not None
-    return generation.family.members.index(member.name) in _places(engine, table)
+    assert group.family is not None
+    return group.family.members.index(member.name) in _places(actions, table)
 
 
-def _table(run: Run) -> str | None:
-    """Where the kernel of aggregates writes down who is born (`kernels.aggregate`)."""
+def _table(run: Run) -> Table | None:
+    """Where the kernel of aggregates keeps the markers (`kernels.aggregate`)."""
     lasting = (
         o for o in ph.walk(run.output) if isinstance(o, ph.Aggregate) and (o.lasting or not o.keys)
     )
     found = next(lasting, None)
-    return None if found is None else f"{run.flow}/{ph.op_id(found)}/born"
+    return None if found is None else state_table(run.flow, operator_id(found), EMITTED)
 
 
-def _places(engine: SharedEngine, table: str) -> set[int]:
-    reader, folder = SegmentReader(), engine.folder / "segments"
-    stored = [s for s in engine.segments.values() if s.table == table]
-    return {place for s in stored for place in reader.read(folder, s).frame[MEMBER].to_list()}
+def _places(actions: RegroupActions, table: Table) -> set[int]:
+    reader, manifest = SegmentReader(), actions.manifest
+    frames = (reader.read(manifest.folder, s).frame for s in manifest.of(table))
+    return {place for frame in frames for place in frame[MEMBER].to_list()}

@@ -14,8 +14,8 @@ from thalweg.engine.shared.frames import dtype, name
 from thalweg.engine.shared.groups.families import ENDLESS, Family, Lengths
 from thalweg.engine.shared.groups.member_aggregates import paned_window
 from thalweg.engine.shared.groups.running_group import core_of, has_ends
-from thalweg.engine.shared.tick.task import BEGINNING
 from thalweg.plan.expr import TRUE, Expr, remap
+from thalweg.plan.windows import BEGINNING
 from thalweg.sharing.core import Core, slides_of
 from thalweg.sharing.index.constants import Constants, manner_of
 from thalweg.sharing.profile import Profile, profile

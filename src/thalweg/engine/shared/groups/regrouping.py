@@ -4,10 +4,10 @@ Before a tick, and never within one:
 
 1. Queries that have not run yet, of one signature and with one beginning, begin as one group.
 2. Parts of one signature (groups, and queries that run alone) that have come to the same instant
-   become one, if one of the groups can answer all: its generation takes the others' members.
-3. If none can, a new generation is started that could. It runs from the SteMs' contents up to the
+   become one, if one of the groups can answer all: its group takes the others' members.
+3. If none can, a new group is started that could. It runs from the SteMs' contents up to the
    present and answers nobody; then rule 2 moves everybody there.
-4. If half of what a group computes, or more, is for members that have gone, a generation is started
+4. If half of what a group computes, or more, is for members that have gone, a group is started
    that is as tight as those want who are left.
 
 A member's result does not show where it lives: up to the instant of the move the old part has said
@@ -17,7 +17,6 @@ everything, and from there on the new one does, whose rows that are still open a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.groups.aggregate_grouping import group_aggregates
@@ -27,14 +26,11 @@ from thalweg.engine.shared.groups.regroup_actions import MOST_WINDOWS, RegroupAc
 from thalweg.engine.shared.groups.running_group import (
     RunningGroup,
     core_of,
-    is_finite,
     knows_enough,
+    will_be_known,
 )
-from thalweg.engine.shared.tick.task import BEGINNING
+from thalweg.plan.windows import BEGINNING
 from thalweg.sharing.core import Signature
-
-if TYPE_CHECKING:
-    from thalweg.engine.shared.engine import SharedEngine
 
 
 def is_sharable(query: Run) -> bool:
@@ -47,7 +43,7 @@ def has_aggregates(query: Run) -> bool:
 
 @dataclass(frozen=True)
 class _Offer:
-    """Whom a generation would take, whom it would leave, and which others would then be empty."""
+    """Whom a group would take, whom it would leave, and which others would then be empty."""
 
     home: RunningGroup
     taken: list[Run]
@@ -55,28 +51,27 @@ class _Offer:
     emptied: list[RunningGroup]
 
 
-def regroup(engine: SharedEngine) -> RegroupActions:
-    """One round over an engine, and what came of it."""
-    actions = RegroupActions(engine)
-    engine.shrunk &= engine.generations.keys()
-    alone = engine.homes.homeless(engine.queries).values()
+def regroup(actions: RegroupActions) -> None:
+    """One round."""
+    roster, grouping = actions.roster, actions.grouping
+    grouping.shrunk &= roster.groups.keys()
+    alone = roster.ungrouped().values()
     parts: dict[Signature, list[Run]] = {}
     for query in alone:
         if is_sharable(query):
             parts.setdefault(core_of(query).signature, []).append(query)
-    with engine.store.transaction():
+    with actions.store.transaction():
         group_aggregates(actions, [q for q in alone if has_aggregates(q)])
         for queries in parts.values():
             _begin_together(actions, [q for q in queries if not actions.has_run(q)])
         groups: dict[Signature, list[RunningGroup]] = {}
-        for generation in engine.generations.values():
-            if not generation.runs_aggregates:
-                groups.setdefault(generation.representative.signature, []).append(generation)
+        for group in roster.groups.values():
+            if not group.runs_aggregates:
+                groups.setdefault(group.representative.signature, []).append(group)
         for signature in {**parts, **groups}:
-            left = [q for q in parts.get(signature, []) if q.name not in engine.homes]
+            left = [q for q in parts.get(signature, []) if q.name not in roster.group_of]
             _merge(actions, groups.get(signature, []), left)
             _tighten(actions, groups.get(signature, []))
-    return actions
 
 
 # --- rule 1 ---------------------------------------------------------------------------------------
@@ -92,7 +87,7 @@ def _begin_together(actions: RegroupActions, fresh: list[Run]) -> None:
         if len(queries) > 1 and is_few and actions.pays(parts):
             actions.settled = False
             first = queries[0]
-            actions.move(queries, actions.generation(queries, first))
+            actions.move(queries, actions.start(queries, first))
 
 
 # --- rules 2 and 3 --------------------------------------------------------------------------------
@@ -108,16 +103,16 @@ def _merge(actions: RegroupActions, groups: list[RunningGroup], alone: list[Run]
         actions.settled = False  # somebody is still on the way to the present
     if now == BEGINNING or len(ready) + len(single) < 2:
         return
-    living = {g.name: actions.engine.members_of(g.name) for g in ready}
+    living = {g.name: actions.roster.members_of(g.name) for g in ready}
     left = _gather(actions, ready, single, living, now)
-    is_coming = any(not actions.engine.members_of(g.name) for g in groups if g not in ready)
+    is_coming = any(not actions.roster.members_of(g.name) for g in groups if g not in ready)
     if is_coming or not left:
         return
     stay = {m.name for m in left}
     others = [m for of in living.values() for m in of if m.name not in stay]
     horizons = actions.complete([*left, *others])
     together = [m for m in (*left, *others) if knows_enough(horizons, m, now)]
-    if any(is_finite(m) for m in (*left, *others) if m not in together):
+    if any(will_be_known(m) for m in (*left, *others) if m not in together):
         actions.settled = False  # what only some have seen will expire
     if (
         len(together) > 1
@@ -129,10 +124,10 @@ def _merge(actions: RegroupActions, groups: list[RunningGroup], alone: list[Run]
             *(Part(g.representative.to_core(), g.name) for g in ready if living[g.name]),
         ]
         names = frozenset(m.name for m in together)
-        if names not in actions.engine.tried and actions.pays(parts):
-            actions.engine.tried.add(names)  # once: what did not come about will not now
+        if names not in actions.grouping.tried and actions.pays(parts):
+            actions.grouping.tried.add(names)  # once: what did not come about will not now
             actions.settled = False
-            actions.generation(together, None)
+            actions.start(together, None)
 
 
 def _gather(
@@ -142,7 +137,7 @@ def _gather(
     living: dict[str, list[Run]],
     now: int,
 ) -> list[Run]:
-    """Move to the ablest generation whom it can take; gives those whom it cannot.
+    """Move to the ablest group whom it can take; gives those whom it cannot.
 
     Of several that are as able the tightest, then the largest, so that the fewest have to move.
     """
@@ -191,18 +186,18 @@ def _is_looser(one: RunningGroup, other: RunningGroup) -> bool:
 
 
 def _tighten(actions: RegroupActions, groups: list[RunningGroup]) -> None:
-    engine = actions.engine
-    standing = [g for g in groups if g.name in engine.generations]  # the others have just ended
-    if not all(engine.members_of(g.name) for g in standing):
+    roster = actions.roster
+    standing = [g for g in groups if g.name in roster.groups]  # the others have just ended
+    if not all(roster.members_of(g.name) for g in standing):
         return  # one is on its way already
-    for generation in standing:
-        members = engine.members_of(generation.name)
-        if not actions.has_run(generation.run) or not actions.is_too_loose(generation, members):
+    for group in standing:
+        members = roster.members_of(group.name)
+        if not actions.has_run(group.run) or not actions.is_too_loose(group, members):
             continue
-        now, horizons = actions.reached(generation.run), actions.complete(members)
+        now, horizons = actions.reached(group.run), actions.complete(members)
         ignorant = [m for m in members if not knows_enough(horizons, m, now)]
         if not ignorant:
-            engine.tried.add(frozenset(m.name for m in members))
-            actions.generation(members, None)
-        if all(map(is_finite, ignorant)):
+            actions.grouping.tried.add(frozenset(m.name for m in members))
+            actions.start(members, None)
+        if all(map(will_be_known, ignorant)):
             actions.settled = False  # there is somebody to move, now or when it has expired

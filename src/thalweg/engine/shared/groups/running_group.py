@@ -1,8 +1,7 @@
 """Groups in the engine: a representative as an operator, and when it can answer a query.
 
-A *generation* is a representative that runs. When a group needs a looser one, a new generation is
-started from the SteMs' contents, and the members move there when both have reached one instant
-(`regrouping`).
+When members need a looser representative, a new group is started from the SteMs' contents, and they
+move there when both have reached the same frontier (`regrouping`).
 """
 
 from __future__ import annotations
@@ -14,10 +13,9 @@ from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.compile.blocks import block, closed, nameless, netted
 from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.groups.families import Family
-from thalweg.engine.shared.tick.task import BEGINNING
 from thalweg.plan.expr import Col, remap
 from thalweg.plan.types import BIGINT
-from thalweg.plan.windows import TimeWindow
+from thalweg.plan.windows import BEGINNING, TimeWindow
 from thalweg.sharing.core import Core, slides_of
 from thalweg.sharing.plans import conditions_of
 from thalweg.sharing.representative import Representative
@@ -95,6 +93,11 @@ def core_of(member: Run) -> Core:
 
 def has_ends(core: Core) -> bool:
     return any(w.length is not None for w in core.windows)
+
+
+def will_be_known(member: Run) -> bool:
+    """Whether `knows_enough` becomes true with time, wherever another run has begun."""
+    return is_finite(member) or len(core_of(member).streams) == 1
 
 
 def is_finite(member: Run) -> bool:

@@ -40,7 +40,9 @@ from thalweg.engine.shared.kernels.extremes import extremes
 from thalweg.engine.shared.kernels.panes import pane_events
 from thalweg.engine.shared.kernels.running import FIRST, along_time, appearances, stored_sums
 from thalweg.engine.shared.state import tables
-from thalweg.engine.shared.tick.task import Flow, Task
+from thalweg.engine.shared.state.names import EMITTED
+from thalweg.engine.shared.tick.plan import Flow
+from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.aggregates import AggCall
 from thalweg.plan.expr import Col, Expr
 from thalweg.plan.types import SqlType
@@ -150,7 +152,7 @@ class _Grouping:
                 else stored.join(lanes, on=H, how="left")
             )
         if self._lasts:
-            stored = self._with_born(stored, grouped[H])
+            stored = self._with_markers(stored, grouped[H])
         return along_time(grouped, stored, self.keys)
 
     def _table(self, part: str) -> str:
@@ -200,7 +202,7 @@ class _Grouping:
     def _results(self, steps: pl.DataFrame) -> pl.DataFrame:
         """Output columns after each step, and whether the group has a row there."""
         width = len(self.keys)
-        there = self._since_born(steps) if self._lasts else pl.Series("_there", steps[ROWS] > 0)
+        there = self._since_emitted(steps) if self._lasts else pl.Series("_there", steps[ROWS] > 0)
         columns = [
             self._result(steps, a).alias(name(width + k)) for k, a in enumerate(self.op.aggregates)
         ]
@@ -213,40 +215,40 @@ class _Grouping:
     def _lasts(self) -> bool:
         return self.op.lasting or not self.keys
 
-    def _born(self, hashes: pl.Series) -> pl.DataFrame | None:
+    def _markers(self, hashes: pl.Series) -> pl.DataFrame | None:
         """The groups among these that have had a row before."""
-        found = tables.find(self.task.stored(self._table("born")), np.unique(hashes.to_numpy()))
+        found = tables.find(self.task.stored(self._table(EMITTED)), np.unique(hashes.to_numpy()))
         return None if found is None else found.select(*self.keys, H).unique(maintain_order=True)
 
-    def _with_born(self, stored: pl.DataFrame | None, hashes: pl.Series) -> pl.DataFrame | None:
+    def _with_markers(self, stored: pl.DataFrame | None, hashes: pl.Series) -> pl.DataFrame | None:
         """Sums that are nothing are not stored; where a row lasts, they count as nothing."""
-        born = self._born(hashes)
-        if born is None or stored is None:
-            return born if stored is None else stored
+        marked = self._markers(hashes)
+        if marked is None or stored is None:
+            return marked if stored is None else stored
         by = [*self.keys, H]
         return pl.concat(
-            [stored, born.join(stored, on=by, how="anti", nulls_equal=True)], how="diagonal"
+            [stored, marked.join(stored, on=by, how="anti", nulls_equal=True)], how="diagonal"
         )
 
-    def _since_born(self, steps: pl.DataFrame) -> pl.Series:
+    def _since_emitted(self, steps: pl.DataFrame) -> pl.Series:
         """Whether each group has a row after each step, which once there stays."""
         by = [*self.keys, H]
-        born = self._born(steps[H])
-        known = steps.select(*by).with_columns(pl.lit(False).alias("_born"))
-        if born is not None:
-            marked = born.with_columns(pl.lit(True).alias("_born"))
+        marked = self._markers(steps[H])
+        known = steps.select(*by).with_columns(pl.lit(False).alias("_emitted"))
+        if marked is not None:
+            marked = marked.with_columns(pl.lit(True).alias("_emitted"))
             known = steps.select(*by).join(
                 marked, on=by, how="left", nulls_equal=True, maintain_order="left"
             )
         known = known.with_columns(
-            pl.col("_born").fill_null(False), (steps[ROWS] > 0).alias("_filled")
+            pl.col("_emitted").fill_null(False), (steps[ROWS] > 0).alias("_filled")
         )
-        fresh = known.filter(pl.col("_filled") & ~pl.col("_born"))
+        fresh = known.filter(pl.col("_filled") & ~pl.col("_emitted"))
         if fresh.height:
             mark = fresh.select(by).unique(maintain_order=True)
             mark = mark.with_columns(pl.lit(1, dtype=pl.Int64).alias(W))
-            tables.append(self.task, self._table("born"), mark, tables.merge_by(by, [W]))
-        there = pl.col("_born") | pl.col("_filled").cum_max().over(by)
+            tables.append(self.task, self._table(EMITTED), mark, tables.merge_by(by, [W]))
+        there = pl.col("_emitted") | pl.col("_filled").cum_max().over(by)
         return known.select(there.alias("_there")).to_series()
 
     def _result(self, steps: pl.DataFrame, call: AggCall) -> pl.Series:

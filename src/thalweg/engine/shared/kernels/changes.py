@@ -22,7 +22,8 @@ from thalweg.engine.shared.frames import (
     names,
 )
 from thalweg.engine.shared.kernels.running import append_sums, stored_sums
-from thalweg.engine.shared.tick.task import Flow, Task
+from thalweg.engine.shared.tick.plan import Flow
+from thalweg.engine.shared.tick.task import Task
 
 COUNT = "_count"
 

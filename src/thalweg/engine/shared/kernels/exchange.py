@@ -7,7 +7,8 @@ import polars as pl
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.expressions.translate import to_polars
 from thalweg.engine.shared.frames import concat, empty_relation, empty_stream
-from thalweg.engine.shared.tick.task import Flow, Task
+from thalweg.engine.shared.tick.plan import Flow
+from thalweg.engine.shared.tick.task import Task
 
 
 def exchange(task: Task, flow: Flow, op: ph.Exchange) -> pl.DataFrame:

@@ -16,7 +16,8 @@ from thalweg.engine.shared.expressions.translate import to_polars
 from thalweg.engine.shared.frames import FOREVER, E, H, T, W, hash_of, names
 from thalweg.engine.shared.kernels import linear
 from thalweg.engine.shared.state import tables
-from thalweg.engine.shared.tick.task import Flow, Task
+from thalweg.engine.shared.tick.plan import Flow
+from thalweg.engine.shared.tick.task import Task
 
 
 def events(task: Task, flow: Flow, owner: ph.AnyOp, op: ph.Exchange, part: str) -> pl.DataFrame:

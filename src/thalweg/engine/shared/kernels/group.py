@@ -20,7 +20,8 @@ from thalweg.engine.shared.frames import E, H, T, concat, hash_of, names
 from thalweg.engine.shared.groups.families import Family, Lengths, ends_of, member_events
 from thalweg.engine.shared.state import tables
 from thalweg.engine.shared.state.segments import Mapped
-from thalweg.engine.shared.tick.task import Flow, Task
+from thalweg.engine.shared.tick.plan import Flow
+from thalweg.engine.shared.tick.task import Task
 
 
 def group(

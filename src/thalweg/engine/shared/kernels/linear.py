@@ -8,7 +8,8 @@ from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.expressions.translate import is_true, to_polars
 from thalweg.engine.shared.frames import E, T, W, concat, dtype, empty_relation, name, names
 from thalweg.engine.shared.kernels import source
-from thalweg.engine.shared.tick.task import Flow, Task
+from thalweg.engine.shared.tick.plan import Flow
+from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.expr import TRUE, Expr
 
 

@@ -14,7 +14,8 @@ from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.frames import FOREVER, E, T, W, empty_relation, names
 from thalweg.engine.shared.kernels.expiry import events
 from thalweg.engine.shared.kernels.running import running_sums
-from thalweg.engine.shared.tick.task import Flow, Task
+from thalweg.engine.shared.tick.plan import Flow
+from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.nodes import SetKind
 
 LEFT, RIGHT = "_left", "_right"

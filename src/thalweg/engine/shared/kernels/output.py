@@ -9,7 +9,8 @@ from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.frames import OP, TS, T, W, names, net
 from thalweg.engine.shared.kernels.expiry import events
 from thalweg.engine.shared.kernels.streams import half, snapshots
-from thalweg.engine.shared.tick.task import Flow, Task
+from thalweg.engine.shared.tick.plan import Flow
+from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.nodes import StreamKind
 
 

@@ -18,7 +18,9 @@ from thalweg.engine.shared.kernels import accumulators
 from thalweg.engine.shared.kernels.accumulators import ROWS, extreme_name, value_name
 from thalweg.engine.shared.kernels.source import intervals
 from thalweg.engine.shared.state import tables
-from thalweg.engine.shared.tick.task import BEGINNING, Flow, Plan, Task
+from thalweg.engine.shared.tick.plan import Flow, Plan
+from thalweg.engine.shared.tick.task import Task
+from thalweg.plan.windows import BEGINNING
 
 SIDES = ("min", "max")
 
@@ -147,7 +149,7 @@ def _reach(task: Task, flow: Flow, op: ph.Partials) -> int:
 def _reaches(plan: Plan) -> dict[tuple[str, str], int]:
     found: dict[tuple[str, str], int] = {}
     for flow in plan.flows:
-        for o in (o for _, output in flow.outputs for o in ph.walk(output)):
+        for o in flow.operators:
             if isinstance(o, ph.Panes):
                 key = flow.name, plan.name_of(o.input)
                 found[key] = max(found.get(key, 0), (o.window.length or 0) + o.window.slide)

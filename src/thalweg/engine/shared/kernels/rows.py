@@ -24,7 +24,8 @@ from thalweg.engine.shared.frames import (
     names,
 )
 from thalweg.engine.shared.state import tables
-from thalweg.engine.shared.tick.task import Flow, Task
+from thalweg.engine.shared.tick.plan import Flow
+from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.windows import RowsWindow
 
 NUMBER, OLD = "_number", "_old"

@@ -23,7 +23,8 @@ from thalweg.engine.shared.frames import (
     name,
     names,
 )
-from thalweg.engine.shared.tick.task import Flow, Task
+from thalweg.engine.shared.tick.plan import Flow
+from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.expr import TRUE
 from thalweg.plan.windows import TimeWindow
 
@@ -69,28 +70,15 @@ def windowed(frame: pl.DataFrame, window: TimeWindow) -> pl.DataFrame:
 
 
 def interval(window: TimeWindow, ts: str = TS) -> tuple[pl.Expr, pl.Expr]:
-    """`TimeWindow.interval` as expressions over the timestamp column."""
-    slide, instant = window.slide, pl.col(ts)
-    start = instant if slide == 1 else -((-instant) // slide) * slide
-    if window.length is None:
-        return start, pl.lit(FOREVER, dtype=pl.Int64)
-    if slide == 1:
-        return start, instant + (window.length + 1)
-    return start, ((instant + window.length) // slide + 1) * slide
+    """A window's interval over the timestamp column."""
+    start, end = window.interval(pl.col(ts))
+    return start, pl.lit(FOREVER, dtype=pl.Int64) if window.length is None else end
 
 
 def intervals(window: TimeWindow, stamps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The same over an array of timestamps."""
-    slide = window.slide
-    start = stamps if slide == 1 else -(-stamps // slide) * slide
-    if window.length is None:
-        return start, np.full(len(stamps), FOREVER)
-    end = (
-        stamps + (window.length + 1)
-        if slide == 1
-        else (((stamps + window.length) // slide + 1) * slide)
-    )
-    return start, end
+    start, end = window.interval(stamps)
+    return start, np.full(len(stamps), FOREVER) if window.length is None else end
 
 
 def _passing(frame: pl.DataFrame, op: ph.Source) -> pl.DataFrame:

@@ -25,8 +25,10 @@ from thalweg.engine.shared.kernels.expiry import events
 from thalweg.engine.shared.kernels.panes import last_turn
 from thalweg.engine.shared.kernels.source import interval, tuples_between, windowed
 from thalweg.engine.shared.state import tables
-from thalweg.engine.shared.tick.task import BEGINNING, Flow, Task
+from thalweg.engine.shared.tick.plan import Flow
+from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.nodes import StreamKind
+from thalweg.plan.windows import BEGINNING
 
 
 def stream_of(task: Task, flow: Flow, op: ph.StreamOf) -> pl.DataFrame:
@@ -102,12 +104,18 @@ def _arrivals(
 def _slides(
     task: Task, flow: Flow, owner: ph.AnyOp, live: pl.DataFrame, low: int, high: int
 ) -> np.ndarray:
-    """Boundaries of sliding windows, as far as time runs, while something is there to be shown."""
+    """Boundaries of sliding windows, as far as time runs, while something is there to be shown.
+
+    When all its inputs have ended, time runs until nothing changes any more, however far it goes on
+    for others.
+    """
     slides = slides_below(owner)
     if not slides or not live.height:
         return np.empty(0, dtype=np.int64)
     start = max(low, int(live[T].min()))  # type: ignore[arg-type]
-    stop = high if high < FOREVER else _last_instant(task, flow, owner) + 1
+    stop = high
+    if ph.base_names(owner).issubset(task.spec.ended):
+        stop = min(high, _last_instant(task, flow, owner) + 1)
     return np.concatenate([np.arange(-(-start // s) * s, stop, s) for s in sorted(slides)])
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,14 +19,26 @@ import polars as pl
 import pyarrow as pa
 
 from thalweg.engine.shared.frames import H
+from thalweg.engine.shared.state.names import Table
 
 ALIGNMENT = 64
+HASHING = f"polars-{pl.__version__}"  # a hash is only comparable with those of the same library
+SCHEMA_VERSION = "1"  # of what is in a segment, here or on its way to another node
+_METADATA = {"thalweg.schema": SCHEMA_VERSION, "thalweg.hashing": HASHING}
+
+
+class Section(NamedTuple):
+    """A frame in a file of many."""
+
+    file: str
+    offset: int
+    size: int
 
 
 class Segment(msgspec.Struct, frozen=True, array_like=True):
     """One piece of a table. `low` and `high` bound its instants, `first` and `last` its hashes."""
 
-    table: str
+    table: Table
     bundle: str
     offset: int
     size: int
@@ -34,18 +47,19 @@ class Segment(msgspec.Struct, frozen=True, array_like=True):
     high: int
     first: int
     last: int
-    hashing: str = ""
+    hashing: str = HASHING
 
     @property
     def key(self) -> tuple[str, int]:
         return self.bundle, self.offset
 
 
-HASHING = f"polars-{pl.__version__}"  # a hash is only comparable with those of the same library
+class SegmentError(RuntimeError):
+    """A segment that this version can't read."""
 
 
 class BundleWriter:
-    """Writes segments into one new file; nothing counts before `close` has made it durable."""
+    """Writes frames into one new file; nothing counts before `close` has made it durable."""
 
     def __init__(self, folder: Path, name: str, *, durable: bool = True) -> None:
         self.name = name
@@ -54,20 +68,26 @@ class BundleWriter:
         self._durable = durable
         self._file: pa.OSFile | None = None
 
-    def add(self, table: str, frame: pl.DataFrame, low: int, high: int) -> Segment:
-        """Append a frame that is already sorted."""
+    def write(self, frame: pl.DataFrame) -> Section:
         if self._file is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._file = pa.OSFile(str(self._path), "wb")
         offset = self._file.tell()
         columns = frame.to_arrow(compat_level=pl.CompatLevel.newest()).combine_chunks()
+        columns = columns.replace_schema_metadata(_METADATA)
         with pa.ipc.new_stream(self._file, columns.schema) as writer:
             writer.write_table(columns)
         size = self._file.tell() - offset
         self._file.write(b"\0" * (-self._file.tell() % ALIGNMENT))
-        first, last = (frame[H].min(), frame[H].max()) if H in frame.columns else (0, 0)
+        return Section(self.name, offset, size)
+
+    def add(self, table: Table, frame: pl.DataFrame, low: int, high: int) -> Segment:
+        """Append a frame that is already sorted."""
+        section = self.write(frame)
+        hashes = frame[H] if H in frame.columns else None
+        first, last = (0, 0) if hashes is None else (hashes.min(), hashes.max())
         segment = Segment(
-            table, self.name, offset, size, frame.height, low, high, first, last, HASHING
+            table, *section, rows=frame.height, low=low, high=high, first=first, last=last
         )
         self.segments.append(segment)
         return segment
@@ -88,19 +108,19 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_frame(path: Path, frame: pl.DataFrame, *, durable: bool) -> None:
-    """One frame in a file of its own."""
-    columns = frame.to_arrow(compat_level=pl.CompatLevel.newest()).combine_chunks()
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, columns.schema) as writer:
-        writer.write_table(columns)
-    if durable:
-        _sync(path)
+def read_section(folder: Path, section: Section) -> pl.DataFrame:
+    """One frame, mapped."""
+    with pa.memory_map(str(folder / section.file)) as mapped:
+        return _frame(mapped.read_buffer(), section.offset, section.size)
 
 
-def read_frame(path: Path) -> pl.DataFrame:
-    """The frame of such a file, mapped."""
-    with pa.memory_map(str(path)) as mapped:
-        frame = pl.from_arrow(pa.ipc.open_file(mapped).read_all())
+def _frame(buffer: pa.Buffer, offset: int, size: int) -> pl.DataFrame:
+    part = buffer.slice(offset, size)
+    with pa.ipc.open_stream(pa.BufferReader(part)) as reader:
+        version = (reader.schema.metadata or {}).get(b"thalweg.schema", b"none").decode()
+        if version != SCHEMA_VERSION:
+            raise SegmentError(f"a segment has schema {version}, this version {SCHEMA_VERSION}")
+        frame = pl.from_arrow(reader.read_all())
     assert isinstance(frame, pl.DataFrame)
     return frame
 
@@ -147,11 +167,7 @@ class SegmentReader:
         if buffer is None:
             with pa.memory_map(path) as mapped:
                 buffer = self._buffers[path] = mapped.read_buffer()
-        part = buffer.slice(segment.offset, segment.size)
-        table = pa.ipc.open_stream(pa.BufferReader(part)).read_all()
-        frame = pl.from_arrow(table)
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return _frame(buffer, segment.offset, segment.size)
 
     def keep_only(self, folder: Path, bundles: set[str]) -> None:
         """Forget what the manifest no longer names, so that its files can go."""

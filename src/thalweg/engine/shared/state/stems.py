@@ -12,9 +12,11 @@ import polars as pl
 from thalweg.engine.shared.expressions.translate import to_polars
 from thalweg.engine.shared.frames import POS, TS, H, aligned, hash_of
 from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.state.names import stem_table
 from thalweg.engine.shared.state.segments import Mapped
-from thalweg.engine.shared.tick.task import BEGINNING, Task, stem_table
+from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.expr import Expr
+from thalweg.plan.windows import BEGINNING
 
 
 def new_tuples(task: Task, stream: str, keys: tuple[Expr, ...]) -> Mapped:

@@ -14,7 +14,8 @@ import polars as pl
 
 from thalweg.engine.shared.frames import FOREVER, E, H, T, W, aligned, concat
 from thalweg.engine.shared.state.segments import Mapped, Segment
-from thalweg.engine.shared.tick.task import BEGINNING, Task
+from thalweg.engine.shared.tick.task import Task
+from thalweg.plan.windows import BEGINNING
 
 FAN_IN = 8  # so many segments of about one size are merged into one
 LARGEST_MERGED = 1 << 17  # rows; larger segments are quick enough to search as they are

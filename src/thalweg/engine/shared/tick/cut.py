@@ -2,21 +2,29 @@
 
 The record is durable before the tick runs, and the tick's output is a function of it. So a tick
 that a crash interrupted is run again as it was written down, whatever has arrived since.
+
+With the record, in one transaction, floors are raised: what is below the instants that become final
+is late from now on, whichever partition it comes from. Whatever has landed before that transaction
+and is in no tick yet lies above the floor: a partition with such tuples is never taken for idle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from thalweg.engine.shared.frames import FOREVER
 from thalweg.engine.shared.kernels.streams import slides_below
+from thalweg.engine.shared.state.inputs import Landed
 from thalweg.engine.shared.state.store import Store
-from thalweg.engine.shared.tick.task import BEGINNING, Flow, Plan
+from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.plan.catalog import StreamDef
+from thalweg.plan.windows import BEGINNING, FOREVER
 
 Newest = dict[tuple[str, int], int]  # (stream, partition) -> its newest timestamp
+
+# Whether a partition has been silent for IDLE; without a partition, a stream that has none yet.
+IsIdle = Callable[[str, int | None], bool]
 
 
 class Cut(msgspec.Struct, frozen=True):
@@ -26,8 +34,22 @@ class Cut(msgspec.Struct, frozen=True):
     ranges: dict[str, tuple[int, int]]  # flow -> the instants [from, upto) that become final
     queries: list[str]
     rows: dict[str, int]  # stream -> how many tuples go in
-    late_below: dict[str, int]  # idle streams: time went on without them up to here
     tasks: int
+
+    def ended(self) -> list[str]:
+        """Streams of which no tuple will come any more."""
+        return _ended((stream, latest) for stream, _, latest in self.newest)
+
+
+def _ended(newest: Iterable[tuple[str, int]]) -> list[str]:
+    least: dict[str, int] = {}
+    for stream, latest in newest:
+        least[stream] = min(least.get(stream, FOREVER), latest)
+    return sorted(stream for stream, latest in least.items() if latest == FOREVER)
+
+
+def never_idle(stream: str, partition: int | None) -> bool:
+    return False
 
 
 def watermark(stream: StreamDef, newest: Iterable[int]) -> int:
@@ -36,98 +58,125 @@ def watermark(stream: StreamDef, newest: Iterable[int]) -> int:
     return lowest if lowest in (BEGINNING, FOREVER) else lowest - stream.lateness
 
 
-def newest_of(newest: Newest, stream: str) -> list[int]:
-    return [latest for (of, _), latest in newest.items() if of == stream]
-
-
-def make_cut(
+def write_cut(
     store: Store,
     plan: Plan,
     streams: Mapping[str, StreamDef],
     starts: Mapping[str, int | None],
     *,
     limit: int | None,
-    idle: frozenset[str],
+    is_idle: IsIdle,
     tasks: int,
     rows_for_more_tasks: int,
 ) -> Cut | None:
-    """Everything that has landed, up to `limit` tuples; None if nothing can be done with it."""
-    number, _ = store.tick()
-    taken, rows = _taken(store, limit)
-    newest: Newest = {
-        (s, p): c for s, p, c in store.all("SELECT stream, partition, cut FROM partitions")
-    }
-    for _, stream, partition, latest, _ in taken:
-        newest[stream, partition] = max(newest.get((stream, partition), BEGINNING), latest)
-    frontiers = dict(store.all("SELECT flow, frontier FROM frontiers"))
+    """Everything that has landed, up to `limit` tuples, written down; None if there is nothing to
+    do with it."""
+    with store.transaction():
+        taken, left = _taken(store, limit)
+        newest = dict(store.inputs.cuts())
+        for _, landed in taken:
+            place = landed.stream, landed.partition
+            newest[place] = max(newest.get(place, BEGINNING), landed.newest)
+        clock = _Clock(streams, newest, is_idle, left)
+        ranges = _ranges(plan, starts, store.frontiers(), clock)
+        if not taken and all(low == high for low, high in ranges.values()):
+            return None
+        rows = sum(landed.rows for _, landed in taken)
+        ended = _ended((stream, latest) for (stream, _), latest in newest.items())
+        cut = Cut(
+            store.tick()[0] + 1,
+            [id_ for id_, _ in taken],
+            [(s, p, latest) for (s, p), latest in newest.items()],
+            ranges,
+            sorted(starts),
+            _rows_by_stream(landed for _, landed in taken),
+            _tasks(plan, ended, tasks) if rows >= rows_for_more_tasks else 1,
+        )
+        store.inputs.raise_floors(_floors(plan, ranges))
+        store.write_tick(cut.number, msgspec.msgpack.encode(cut))
+        return cut
+
+
+def _ranges(
+    plan: Plan, starts: Mapping[str, int | None], frontiers: Mapping[str, int], clock: _Clock
+) -> dict[str, tuple[int, int]]:
     ranges = {}
     for flow in plan.flows:
         reached = frontiers.get(flow.name, BEGINNING)
-        upto = max(reached, _frontier(flow, streams, newest, idle))
+        upto = max(reached, clock.frontier(flow))
         # A query's first instant is the one at which it was submitted: not before it is final.
         started = max((s for q, _ in flow.outputs if (s := starts[q]) is not None), default=None)
         waits = reached == BEGINNING and started is not None and upto <= started
         ranges[flow.name] = (reached, reached if waits else upto)
-    if not taken and all(low == high for low, high in ranges.values()):
-        return None
-    return Cut(
-        number + 1,
-        [entry[0] for entry in taken],
-        [(s, p, latest) for (s, p), latest in newest.items()],
-        ranges,
-        sorted(starts),
-        _rows_by_stream(taken),
-        _late_below(plan, ranges, idle),
-        _tasks(plan, ranges, tasks) if rows >= rows_for_more_tasks else 1,
-    )
+    return ranges
 
 
-def _taken(store: Store, limit: int | None) -> tuple[list[tuple], int]:
-    taken: list[tuple] = []
-    rows = 0
-    sql = "SELECT id, stream, partition, newest, rows FROM landed ORDER BY id"
-    for entry in store.all(sql):
-        if limit is not None and taken and rows + entry[4] > limit:
+def _taken(
+    store: Store, limit: int | None
+) -> tuple[list[tuple[int, Landed]], set[tuple[str, int]]]:
+    """What goes in, and the partitions of which something has to wait for the next tick."""
+    landed = store.inputs.landed()
+    count, rows = 0, 0
+    for _, entry in landed:
+        if limit is not None and count and rows + entry.rows > limit:
             break
-        taken.append(entry)
-        rows += entry[4]
-    return taken, rows
+        count += 1
+        rows += entry.rows
+    return landed[:count], {(entry.stream, entry.partition) for _, entry in landed[count:]}
 
 
-def _rows_by_stream(taken: list[tuple]) -> dict[str, int]:
+def _rows_by_stream(taken: Iterable[Landed]) -> dict[str, int]:
     found: dict[str, int] = {}
-    for _, stream, _, _, rows in taken:
-        found[stream] = found.get(stream, 0) + rows
+    for landed in taken:
+        found[landed.stream] = found.get(landed.stream, 0) + landed.rows
     return found
 
 
-def _frontier(
-    flow: Flow, streams: Mapping[str, StreamDef], newest: Newest, idle: frozenset[str]
-) -> int:
-    """The minimum over the flow's own inputs; a stream that is idle leaves the minimum.
+class _Clock:
+    """How far time has come, by what partitions have said and by who is silent."""
 
-    Where all are idle, time stands at the newest tuple: what came is final, lateness or not.
-    """
-    awake = [s for s in flow.streams if s not in idle]
-    if awake:
-        return min(watermark(streams[s], newest_of(newest, s)) for s in awake)
-    seen = [t for s in flow.streams for t in newest_of(newest, s)]
-    latest = max(seen, default=BEGINNING)
-    return latest if latest in (BEGINNING, FOREVER) else latest + 1
+    def __init__(
+        self,
+        streams: Mapping[str, StreamDef],
+        newest: Newest,
+        is_idle: IsIdle,
+        waiting: set[tuple[str, int]],
+    ) -> None:
+        self._streams = streams
+        self._newest: dict[str, list[int]] = {}
+        self._awake: dict[str, list[int]] = {}
+        for (stream, partition), latest in newest.items():
+            self._newest.setdefault(stream, []).append(latest)
+            if (stream, partition) in waiting or not is_idle(stream, partition):
+                self._awake.setdefault(stream, []).append(latest)
+        for stream in streams:
+            if stream not in self._newest and not is_idle(stream, None):
+                self._awake[stream] = [BEGINNING]
+
+    def frontier(self, flow: Flow) -> int:
+        """The minimum over the flow's own inputs; a stream all of whose partitions are idle leaves
+        the minimum. Where all are idle, time stands just behind the newest tuple: what came is
+        final, lateness or not."""
+        awake = [s for s in flow.streams if s in self._awake]
+        if awake:
+            return min(watermark(self._streams[s], self._awake[s]) for s in awake)
+        latest = max((t for s in flow.streams for t in self._newest.get(s, ())), default=BEGINNING)
+        return latest if latest in (BEGINNING, FOREVER) else latest + 1
 
 
-def _late_below(
-    plan: Plan, ranges: Mapping[str, tuple[int, int]], idle: frozenset[str]
-) -> dict[str, int]:
+def _floors(plan: Plan, ranges: Mapping[str, tuple[int, int]]) -> dict[str, int]:
+    """Of each stream, up to where somebody's result becomes final."""
     found: dict[str, int] = {}
     for flow in plan.flows:
-        for stream in idle.intersection(flow.streams):
-            found[stream] = max(found.get(stream, BEGINNING), ranges[flow.name][1])
+        low, upto = ranges[flow.name]
+        for stream in flow.streams if low < upto else ():
+            found[stream] = max(found.get(stream, BEGINNING), upto)
     return found
 
 
-def _tasks(plan: Plan, ranges: Mapping[str, tuple[int, int]], tasks: int) -> int:
-    """RSTREAM must know when the last interval closes: one task sees them all."""
-    ending = (f for f in plan.flows if ranges[f.name][1] == FOREVER)
+def _tasks(plan: Plan, ended: Iterable[str], tasks: int) -> int:
+    """RSTREAM must know when its last interval closes: one task sees them all."""
+    over = frozenset(ended)
+    ending = (f for f in plan.flows if over.intersection(f.streams))
     slides = any(slides_below(o) for f in ending for _, o in f.outputs)
     return 1 if slides else tasks

@@ -4,27 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from operator import itemgetter
 
 import polars as pl
 
-from thalweg.engine.shared.groups.families import (
-    MEMBER,
-    Family,
-    by_member,
-    changes,
-    is_colocated,
-)
+from thalweg.engine.shared.compile.planning import Run
+from thalweg.engine.shared.frames import MEMBER
+from thalweg.engine.shared.groups.families import Family, by_member, changes, is_colocated
 from thalweg.engine.shared.groups.members import families_of
+from thalweg.engine.shared.groups.roster import Roster
 from thalweg.engine.shared.groups.running_group import RunningGroup
-from thalweg.engine.shared.results.results import Emission, FamilyEmission
+from thalweg.engine.shared.results.emission import (
+    NO_ROWS,
+    Emission,
+    FamilyEmission,
+    NoOutlet,
+    Outlet,
+    TickOutput,
+)
+from thalweg.engine.shared.results.results import Results
+from thalweg.engine.shared.state.names import (
+    ENDED,
+    STARTED,
+    Table,
+    family_table,
+    result_run,
+    result_table,
+)
 from thalweg.engine.shared.state.segments import Segment
 from thalweg.engine.shared.tick.cut import Cut
-from thalweg.engine.shared.tick.runner import ENDED, STARTED
-from thalweg.engine.shared.tick.task import TaskReport
-
-if TYPE_CHECKING:
-    from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.tick.messages import GroupSpec, TaskReport
+from thalweg.engine.shared.tick.plan_files import PlanFiles
 
 
 @dataclass(frozen=True)
@@ -32,79 +42,153 @@ class Pushed:
     """Families of a group's members whose rows go out, and the file in which tasks find them."""
 
     families: list[Family]
-    columns: list[tuple[tuple[str, ...], ...]]
+    members: list[tuple[Run | None, ...]]  # of each family; None: it has left the group
     file: str
 
 
-def pushed_of(engine: SharedEngine, generation: RunningGroup) -> Pushed | None:
-    """What the outlet wants of a group's members."""
-    members = engine.members_of(generation.name)
-    if generation.family is not None:  # run whether anybody listens or not
-        columns = {m.name: m.columns for m in members}
-        families = [generation.family]
-        shown = [tuple(columns.get(m, ()) for m in generation.family.members)]
-    else:
-        wanted = [m for m in members if engine.outlet.wants(m.name)]
-        if not wanted:
+class Delivery:
+    """`outlet` gets what ticks say."""
+
+    def __init__(self, roster: Roster, results: Results, plan_files: PlanFiles) -> None:
+        self.outlet: Outlet = NoOutlet()
+        self._roster, self._results, self._plan_files = roster, results, plan_files
+        self._pushed: dict[str, Pushed] = {}
+        self._made_for: int | None = None  # the roster's version
+
+    def resubscribe(self) -> None:
+        """The outlet wants other queries' rows than before."""
+        self._made_for = None
+
+    def group_specs(self) -> dict[str, GroupSpec]:
+        """What tasks have to know of groups' members."""
+        pushed = self._wanted()
+        return {
+            name: GroupSpec(
+                self._roster.windows_of(name), pushed[name].file if name in pushed else None
+            )
+            for name in self._roster.groups
+        }
+
+    def _wanted(self) -> dict[str, Pushed]:
+        """What the outlet wants of groups' members, by group."""
+        if self._made_for != self._roster.version:
+            found = {name: self._pushed_of(g) for name, g in self._roster.groups.items()}
+            self._pushed = {name: pushed for name, pushed in found.items() if pushed is not None}
+            self._made_for = self._roster.version
+        return self._pushed
+
+    def _pushed_of(self, group: RunningGroup) -> Pushed | None:
+        members = self._roster.members_of(group.name)
+        if group.family is not None:  # run whether anybody listens or not
+            families = [group.family]
+        else:
+            wanted = [m for m in members if self.outlet.wants(m.name)]
+            if not wanted:
+                return None
+            families = families_of(group.representative, wanted)
+        by_name = {m.name: m for m in members}
+        found = [tuple(by_name.get(m) for m in f.members) for f in families]
+        return Pushed(families, found, self._plan_files.write("families", families))
+
+    def __call__(self, cut: Cut, reports: list[TaskReport]) -> int:
+        """Hand the tick's rows to the outlet; gives their number."""
+        said = _Said(cut, reports)
+        emissions = [*self._emissions(said), *self._family_emissions(said)]
+        self.outlet.deliver(TickOutput(cut.number, emissions, lambda q: self._quiet(cut, q)))
+        return sum(e.rows.height for e in emissions)
+
+    def _quiet(self, cut: Cut, query: str) -> Emission | None:
+        registered, run = self._roster.queries.get(query), self._roster.run_of(query)
+        if registered is None or run is None or run.flow not in cut.ranges:
             return None
-        families = families_of(generation.representative, wanted)
-        shown = [tuple(engine.queries[m].columns for m in f.members) for f in families]
-    return Pushed(families, shown, engine.plan_files.write("families", families))
+        low, upto = cut.ranges[run.flow]
+        return Emission(query, registered.number, registered.columns, low, upto, NO_ROWS)
+
+    def _emissions(self, said: _Said) -> Iterator[Emission]:
+        """Of queries that run alone, in order of name."""
+        queries, group_of = self._roster.queries, self._roster.group_of
+        for name, segments in sorted(said.by_run(), key=itemgetter(0)):
+            if name in queries and name not in group_of:
+                run, rows = queries[name], self._results.rows(segments)
+                yield Emission(name, run.number, run.columns, *said.range_of(run), rows)
+
+    def _family_emissions(self, said: _Said) -> Iterator[FamilyEmission]:
+        for name, wanted in self._wanted().items():
+            group = self._roster.groups[name]
+            for place, family in enumerate(wanted.families):
+                rows = self._family_rows(said, group, place, family)
+                if rows is not None and rows.height:
+                    yield _family_emission(
+                        family, wanted.members[place], said.range_of(group.run), rows
+                    )
+
+    def _family_rows(
+        self, said: _Said, group: RunningGroup, place: int, family: Family
+    ) -> pl.DataFrame | None:
+        if group.runs_aggregates:
+            return self._aggregate_rows(said, group, family)
+        if said.cut.tasks == 1 or is_colocated(group.operator, family):
+            return self._results.pushed_rows(said.pushed_of(family_table(group.name, place)))
+        # Equal rows may be in different tasks.
+        parts = [said.of(result_table(group.name, part)) for part in (STARTED, ENDED)]
+        if not any(parts):
+            return None
+        started, ended = (self._results.group_rows(of, group.operator) for of in parts)
+        return changes(family, started, ended, *said.range_of(group.run))
+
+    def _aggregate_rows(
+        self, said: _Said, group: RunningGroup, family: Family
+    ) -> pl.DataFrame | None:
+        segments = said.of(result_table(group.name))
+        if not segments:
+            return None
+        rows = by_member(self._results.rows(segments))
+        group_of = self._roster.group_of
+        gone = [i for i, m in enumerate(family.members) if group_of.get(m) != group.name]
+        if gone:
+            rows = rows.filter(~pl.col(MEMBER).is_in(pl.Series(gone, dtype=pl.UInt32).implode()))
+        return rows
 
 
-def deliver(engine: SharedEngine, cut: Cut, reports: list[TaskReport]) -> int:
-    """Hand the tick's rows to the outlet; gives their number."""
-    segments = [s for r in reports for s in r.results]
-    columns = {name: q.columns for name, q in engine.runs.items() if name in engine.queries}
-    emissions: list[Emission | FamilyEmission] = [
-        *engine.results.emissions(cut.number, segments, columns),
-        *_family_emissions(engine, cut, segments, [s for r in reports for s in r.pushed]),
-    ]
-    engine.outlet.deliver(emissions)
-    return sum(e.rows.height for e in emissions)
+class _Said:
+    """The segments of a tick, by table."""
+
+    def __init__(self, cut: Cut, reports: list[TaskReport]) -> None:
+        self.cut = cut
+        self._results = _by_table(s for r in reports for s in r.results)
+        self._pushed = _by_table(s for r in reports for s in r.pushed)
+
+    def of(self, table: Table) -> list[Segment]:
+        return self._results.get(table, [])
+
+    def by_run(self) -> Iterator[tuple[str, list[Segment]]]:
+        """What queries, and groups as a whole, have said."""
+        for table, segments in self._results.items():
+            of = result_run(table)
+            if of is not None and not of[1]:
+                yield of[0], segments
+
+    def pushed_of(self, table: Table) -> list[Segment]:
+        return self._pushed.get(table, [])
+
+    def range_of(self, run: Run) -> tuple[int, int]:
+        return self.cut.ranges[run.flow]
 
 
-def _family_emissions(
-    engine: SharedEngine, cut: Cut, results: list[Segment], pushed: list[Segment]
-) -> Iterator[FamilyEmission]:
-    for name, wanted in engine.pushed.items():
-        generation = engine.generations[name]
-        if generation.runs_aggregates:
-            yield from _aggregate_emissions(engine, cut, generation, wanted, results)
-            continue
-        for place, family in enumerate(wanted.families):
-            if cut.tasks == 1 or is_colocated(generation.operator, family):
-                parts = [s for s in pushed if s.table == f"{name}/{place}"]
-                rows = engine.results.pushed_rows(parts)
-            else:
-                rows = _family_rows(engine, generation, family, results)
-            if rows is not None and rows.height:
-                yield FamilyEmission(cut.number, family.members, wanted.columns[place], rows)
+def _by_table(segments: Iterator[Segment]) -> dict[Table, list[Segment]]:
+    found: dict[Table, list[Segment]] = {}
+    for segment in segments:
+        found.setdefault(segment.table, []).append(segment)
+    return found
 
 
-def _aggregate_emissions(
-    engine: SharedEngine, cut: Cut, generation: RunningGroup, pushed: Pushed, results: list[Segment]
-) -> Iterator[FamilyEmission]:
-    said = [s for s in results if s.table == generation.name]
-    if not said:
-        return
-    rows = by_member(engine.results.rows(said))
-    members = pushed.families[0].members
-    gone = [i for i, m in enumerate(members) if engine.homes.get(m) != generation.name]
-    if gone:
-        rows = rows.filter(~pl.col(MEMBER).is_in(pl.Series(gone, dtype=pl.UInt32).implode()))
-    if rows.height:
-        yield FamilyEmission(cut.number, members, pushed.columns[0], rows)
-
-
-def _family_rows(
-    engine: SharedEngine, generation: RunningGroup, family: Family, results: list[Segment]
-) -> pl.DataFrame | None:
-    """For a family whose equal rows may be in different tasks."""
-    op, name = generation.operator, generation.name
-    found = {part: [s for s in results if s.table == name + part] for part in (STARTED, ENDED)}
-    said = [*found[STARTED], *found[ENDED]]
-    if not said:
-        return None
-    started, ended = (engine.results.group_rows(found[p], op) for p in (STARTED, ENDED))
-    return changes(family, started, ended, said[0].low, said[0].high)
+def _family_emission(
+    family: Family, members: tuple[Run | None, ...], range_: tuple[int, int], rows: pl.DataFrame
+) -> FamilyEmission:
+    return FamilyEmission(
+        family.members,
+        tuple(0 if m is None else m.number for m in members),
+        tuple(() if m is None else m.columns for m in members),
+        *range_,
+        rows,
+    )

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from thalweg.engine.shared.tick.runner import STARTED
-from thalweg.engine.shared.tick.task import TaskReport
+from thalweg.engine.shared.state.names import ENDED, result_run
+from thalweg.engine.shared.tick.messages import TaskReport
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,9 @@ def rows_by_run(reports: Iterable[TaskReport]) -> dict[str, int]:
     """Rows that runs have computed; of a group those that started."""
     found: dict[str, int] = {}
     for segment in (s for r in reports for s in r.results):
-        run = segment.table.removesuffix(STARTED)
-        found[run] = found.get(run, 0) + segment.rows
+        of = result_run(segment.table)
+        if of is not None and of[1] != ENDED:
+            found[of[0]] = found.get(of[0], 0) + segment.rows
     return found
 
 

@@ -24,22 +24,21 @@ from thalweg.engine.shared.kernels.group import group, keep_families, load_famil
 from thalweg.engine.shared.kernels.output import output
 from thalweg.engine.shared.kernels.registry import KERNELS
 from thalweg.engine.shared.state import stems
-from thalweg.engine.shared.state.segments import BundleWriter
-from thalweg.engine.shared.tick.task import (
-    HASH_SPACE,
-    READER,
-    Flow,
-    Plan,
-    Task,
-    TaskReport,
-    TickSpec,
-    carried,
+from thalweg.engine.shared.state.names import (
+    ENDED,
+    STARTED,
+    Table,
+    family_table,
+    rejects_table,
+    result_table,
 )
+from thalweg.engine.shared.state.segments import BundleWriter
+from thalweg.engine.shared.tick.messages import TaskReport, TickSpec
+from thalweg.engine.shared.tick.plan import Flow, Plan
+from thalweg.engine.shared.tick.task import HASH_SPACE, READER, Task, carried
 
 Shipment = tuple[int, dict[str, list[bytes]]]  # to which task, what is in its mailboxes
 REPORTS = "reports"
-STARTED, ENDED = "/started", "/ended"  # behind a group's name: the results of a group
-REJECTED = "rejected/"  # the results of a base relation: what it could not take
 
 _plans: dict[str, Plan] = {}
 
@@ -87,7 +86,7 @@ def run_level(
         for query, op in flow.outputs:
             if plan.level_of(op) == level:
                 _emit(task, flow, query, op)
-        for op in _operators(flow):
+        for op in flow.operators:
             _hand_on(task, flow, op, outgoing)
         for op, reader in _edges(flow):
             _carry(task, flow, op, reader, outgoing)
@@ -120,7 +119,9 @@ def _emit(task: Task, flow: Flow, query: str, op: ph.Ending) -> None:
     if isinstance(op, ph.Group):
         _emit_group(task, flow, query, op)
     else:
-        _write(task.results, query, output(task, flow, query, op), *task.range_of(flow))
+        _write(
+            task.results, result_table(query), output(task, flow, query, op), *task.range_of(flow)
+        )
     task.report.seconds[query] = time.perf_counter() - began
 
 
@@ -129,17 +130,17 @@ def _emit_group(task: Task, flow: Flow, name: str, op: ph.Group) -> None:
     spec = task.spec.groups[name]
     low, high = task.range_of(flow)
     started, ended = group(task, flow, op, spec.windows)
-    _write(task.results, name + STARTED, started, low, high)
-    _write(task.results, name + ENDED, ended, low, high)
+    _write(task.results, result_table(name, STARTED), started, low, high)
+    _write(task.results, result_table(name, ENDED), ended, low, high)
     if spec.families is None:
         return
     for place, family in enumerate(load_families(spec.families)):
         if task.is_alone or is_colocated(op, family):
             rows = changes(family, started, ended, low, high)
-            _write(task.pushed, f"{name}/{place}", rows, low, high)
+            _write(task.pushed, family_table(name, place), rows, low, high)
 
 
-def _write(to: BundleWriter, table: str, rows: pl.DataFrame, low: int, high: int) -> None:
+def _write(to: BundleWriter, table: Table, rows: pl.DataFrame, low: int, high: int) -> None:
     if rows.height:
         to.add(table, rows, low, high)
 
@@ -151,24 +152,17 @@ def _report_rejects(task: Task) -> None:
         if flow not in _due(task.spec, task.plan):
             continue
         op = next(
-            o
-            for o in _operators(flow)
-            if isinstance(o, ph.Changes) and ph.base_names(o) == {stream}
+            o for o in flow.operators if isinstance(o, ph.Changes) and ph.base_names(o) == {stream}
         )
         rejected = judged(task, flow, op).filter("_rejected").drop("_rejected")
         if rejected.height:
             low, high = task.range_of(flow)
-            task.results.add(REJECTED + stream, rejected.sort(TS, POS), low, high)
-
-
-def _operators(flow: Flow) -> list[ph.AnyOp]:
-    found = {id(o): o for _, out in flow.outputs for o in ph.walk(out)}
-    return list(found.values())
+            task.results.add(rejects_table(stream), rejected.sort(TS, POS), low, high)
 
 
 def _edges(flow: Flow) -> list[tuple[ph.AnyOp, ph.AnyOp]]:
     found = {
-        (id(below), id(op)): (below, op) for op in _operators(flow) for below in ph.inputs_of(op)
+        (id(below), id(op)): (below, op) for op in flow.operators for below in ph.inputs_of(op)
     }
     return list(found.values())
 

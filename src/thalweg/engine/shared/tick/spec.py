@@ -1,46 +1,47 @@
-"""A tick's specification: all that its tasks need to know, gathered from the engine."""
+"""A tick's specification: all that its tasks need to know, gathered by the driver."""
 
 from __future__ import annotations
 
-import pickle
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from thalweg.engine.shared.compile import physical as ph
-from thalweg.engine.shared.compile.planning import Stems, floor_of
+from thalweg.engine.shared.compile.planning import floor_of
 from thalweg.engine.shared.kernels.join.probing import probing_order
+from thalweg.engine.shared.state.names import Table, stem_table
+from thalweg.engine.shared.state.segments import Section, Segment
 from thalweg.engine.shared.state.store import Store
-from thalweg.engine.shared.tick import commit
 from thalweg.engine.shared.tick.cut import Cut
-from thalweg.engine.shared.tick.task import GroupSpec, Plan, TickSpec, stem_table
+from thalweg.engine.shared.tick.messages import GroupSpec, TickSpec
+from thalweg.engine.shared.tick.plan import Plan
 from thalweg.engine.shared.tick.task_assignment import Share
-
-if TYPE_CHECKING:
-    from thalweg.engine.shared.engine import SharedEngine
 
 
 def tick_spec(
-    engine: SharedEngine,
+    store: Store,
     cut: Cut,
     plan: Plan,
-    floors: dict[str, int],
     *,
+    plan_file: str,
+    segments: Iterable[Segment],
+    started: Mapping[str, int],
+    groups: dict[str, GroupSpec],
     shares: tuple[Share, ...],
     durable: bool,
 ) -> TickSpec:
-    files = commit.landed_files(engine.store, cut)
     return TickSpec(
-        folder=str(engine.folder),
+        folder=str(store.folder.resolve()),
         tick=cut.number,
         tasks=cut.tasks,
-        plan=engine.plan_files.write("plan", plan),
+        plan=plan_file,
         ranges=cut.ranges,
-        landed={s: of for s, of in files.items() if s in plan.stems},
-        segments=list(engine.segments.values()),
-        orders=_orders(engine.store, plan),
-        floors=floors,
-        started={n: q.started for n, q in engine.runs.items() if q.started is not None},
-        backfill=_backfill(engine.store, plan),
-        groups={name: _group_spec(engine, name) for name in engine.generations},
+        landed={s: of for s, of in _landed(store, cut).items() if s in plan.stems},
+        ended=cut.ended(),
+        segments=list(segments),
+        orders=_orders(store, plan),
+        floors=floors_of(cut, plan),
+        started=dict(started),
+        backfill=_backfill(store, plan),
+        groups=groups,
         shares=shares,
         durable=durable,
     )
@@ -52,21 +53,18 @@ def floors_of(cut: Cut, plan: Plan) -> dict[str, int]:
     return {s: floor_of(s, plan.flows, reached) for s in plan.stems}
 
 
-def stems_of(store: Store) -> Stems:
-    """The keys by which streams are indexed at present."""
-    found: Stems = {}
-    for stream, keys in store.all("SELECT stream, keys FROM stems ORDER BY stream, place"):
-        found[stream] = (*found.get(stream, ()), pickle.loads(keys))
+def _landed(store: Store, cut: Cut) -> dict[str, list[tuple[Section, int]]]:
+    """A cut's tuples by stream, in order of arrival; those below the floor do not count."""
+    wanted = set(cut.landed)
+    found: dict[str, list[tuple[Section, int]]] = {}
+    for id_, landed in store.inputs.landed():
+        if id_ in wanted and landed.section is not None:
+            found.setdefault(landed.stream, []).append((landed.section, landed.floor))
     return found
 
 
-def _group_spec(engine: SharedEngine, name: str) -> GroupSpec:
-    pushed = engine.pushed.get(name)
-    return GroupSpec(engine.windows_of(name), None if pushed is None else pushed.file)
-
-
-def _backfill(store: Store, plan: Plan) -> dict[str, tuple[str, list[str]]]:
-    present = stems_of(store)
+def _backfill(store: Store, plan: Plan) -> dict[str, tuple[Table, list[Table]]]:
+    present = store.inputs.stems()
     found = {}
     for stream, keys in plan.stems.items():
         old = [stem_table(stream, k) for k in present.get(stream, ())]
@@ -79,16 +77,10 @@ def _backfill(store: Store, plan: Plan) -> dict[str, tuple[str, list[str]]]:
 def _orders(store: Store, plan: Plan) -> dict[str, list[list[int]]]:
     """Each join's probing orders, by the fan-outs seen so far."""
     fanouts: dict[str, dict[tuple[int, int], float]] = {}
-    for probe, fanout in store.all("SELECT probe, fanout FROM fanouts"):
+    for probe, fanout in store.fanouts().items():
         join, start, target = probe.split("/")
         fanouts.setdefault(join, {})[int(start), int(target)] = fanout
-    joins = {
-        plan.name_of(op): op
-        for flow in plan.flows
-        for _, output in flow.outputs
-        for op in ph.walk(output)
-        if isinstance(op, ph.Join)
-    }
+    joins = {plan.name_of(op): op for _, op in plan.operators if isinstance(op, ph.Join)}
     return {
         name: [probing_order(op, i, fanouts.get(name, {})) for i in range(len(op.inputs))]
         for name, op in joins.items()

@@ -10,11 +10,9 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import polars as pl
 
 from thalweg.engine.shared.compile import physical as ph
@@ -28,101 +26,19 @@ from thalweg.engine.shared.frames import (
     empty_stream,
     hash_of,
 )
+from thalweg.engine.shared.state.names import Table, state_table, stem_table
 from thalweg.engine.shared.state.segments import (
     BundleWriter,
     Mapped,
     Segment,
     SegmentReader,
-    read_frame,
+    read_section,
 )
-from thalweg.plan.expr import Expr
+from thalweg.engine.shared.tick.messages import LANDED, TaskReport, TickSpec
+from thalweg.engine.shared.tick.plan import Flow, Plan
+from thalweg.plan.windows import BEGINNING
 
-BEGINNING = -(1 << 62)
 HASH_SPACE = 1 << 64
-
-
-class GroupSpec(msgspec.Struct, frozen=True):
-    """What a group's members want in a tick."""
-
-    windows: list[tuple[int, ...]]  # the different ones, as lengths leaf by leaf; -1: unbounded
-    families: str | None  # the file with the families whose rows are pushed
-
-
-class TickSpec(msgspec.Struct, frozen=True):
-    """All that a task needs to know of a tick; made by the driver, the same for every task."""
-
-    folder: str
-    tick: int
-    tasks: int
-    plan: str  # the file that holds the plan; a worker reads it once
-    ranges: dict[str, tuple[int, int]]  # flow -> the instants [from, upto) that become final
-    landed: dict[str, list[str]]  # stream -> files with its new tuples, in order
-    segments: list[Segment]
-    orders: dict[str, list[list[int]]]  # join -> for each input, the order in which to probe
-    floors: dict[str, int]  # stream -> instants below are not needed any more
-    started: dict[str, int]  # query -> the instant from which its result counts
-    backfill: dict[str, tuple[str, list[str]]]  # stream -> a SteM, and new ones to fill from it
-    groups: dict[str, GroupSpec]
-    shares: tuple[tuple[str, ...], ...] = ()  # of runs by task, where one task has all rows
-    durable: bool = True
-
-
-class TaskReport(msgspec.Struct):
-    """What a task did: new segments, segments that these replace, and what it saw."""
-
-    added: list[Segment]
-    removed: list[tuple[str, int]]
-    results: list[Segment]  # tables are queries, `group/…`, or `rejected/<relation>`
-    pushed: list[Segment]  # tables are families, `group/…/<place>`; gone with the tick
-    matches: dict[str, list[int]]  # "join/input/target" -> [rows that probed, rows that matched]
-    rows_in: int = 0
-    busy_s: float = 0.0
-    seconds: dict[str, float] = msgspec.field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Flow:
-    """Queries over the same base streams that started together: they share a frontier."""
-
-    name: str
-    streams: tuple[str, ...]
-    outputs: tuple[tuple[str, ph.Ending], ...]  # of queries, and of groups
-    horizons: tuple[tuple[str, int], ...] = ()  # tuples before these instants do not count
-
-    def horizon(self, stream: str) -> int:
-        return dict(self.horizons).get(stream, BEGINNING)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """All flows, and the keys by which each stream's SteMs are indexed."""
-
-    flows: tuple[Flow, ...]
-    stems: dict[str, tuple[tuple[Expr, ...], ...]]
-    types: dict[str, tuple]
-    kept: dict[str, frozenset[int]]  # of each stream's columns, those that somebody looks at
-    signed: frozenset[str] = frozenset()
-    names: dict[int, str] = field(default_factory=dict, compare=False)
-    levels: dict[int, int] = field(default_factory=dict, compare=False)
-    memo: dict[str, Any] = field(default_factory=dict, compare=False)  # what ticks worked out
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Names and levels are kept by object identity, which another process does not share.
-        return {**self.__dict__, "names": {}, "levels": {}, "memo": {}}
-
-    def name_of(self, op: ph.AnyOp) -> str:
-        """`op_id`, computed once per operator object."""
-        found = self.names.get(id(op))
-        if found is None:
-            found = self.names[id(op)] = ph.op_id(op)
-        return found
-
-    def level_of(self, op: ph.AnyOp) -> int:
-        found = self.levels.get(id(op))
-        if found is None:
-            found = self.levels[id(op)] = ph.level(op)
-        return found
-
 
 READER = SegmentReader()
 
@@ -149,7 +65,6 @@ class Task:
         self.pushed = BundleWriter(self.folder / "pushed", bundle, durable=False)
         self.report = TaskReport([], [], [], [], {})
         self.inbox: dict[str, list[pl.DataFrame]] = {}
-        self.outbox: dict[str, tuple[tuple[Expr, ...] | None, pl.DataFrame]] = {}
         self._memo: dict[Any, Any] = {}
         self._by_table: dict[str, list[Segment]] = {}
         for segment in spec.segments:
@@ -216,11 +131,13 @@ class Task:
         return self.once(("landed", stream), lambda: self._read_landed(stream))
 
     def _read_landed(self, stream: str) -> pl.DataFrame:
-        files = [self.folder / f for f in self.spec.landed.get(stream, ())]
         schema = self.stream_schema(stream)
         if stream in self.plan.signed:
             schema["_w"] = pl.Int64
-        frames = [read_frame(f).select(list(schema)) for f in files]
+        frames = []
+        for section, floor in self.spec.landed.get(stream, ()):
+            rows = read_section(self.folder / LANDED, section).select(list(schema))
+            frames.append(rows if floor == BEGINNING else rows.filter(pl.col(TS) >= floor))
         frame = concat(frames, pl.DataFrame(schema=schema))
         self.report.rows_in += frame.height
         return frame
@@ -250,20 +167,15 @@ class Task:
         """In which order one input's delta probes the others."""
         return self.spec.orders[self.plan.name_of(op)][start]
 
-    def saw(self, op: ph.Join, start: int, target: int, probed: int, matched: int) -> None:
+    def record(self, op: ph.Join, start: int, target: int, probed: int, matched: int) -> None:
         counts = self.report.matches.setdefault(f"{self.plan.name_of(op)}/{start}/{target}", [0, 0])
         counts[0] += probed
         counts[1] += matched
 
     # --- tables' names
 
-    def state_table(self, flow: Flow, op: ph.AnyOp, part: str = "state") -> str:
-        return f"{flow.name}/{self.plan.name_of(op)}/{part}"
-
-
-def stem_table(stream: str, keys: tuple[Expr, ...]) -> str:
-    """The SteM of a stream indexed by `keys`; no keys is the plain log."""
-    return f"stem/{stream}/{ph.key_label(keys)}"
+    def state_table(self, flow: Flow, op: ph.AnyOp, part: str = "state") -> Table:
+        return state_table(flow.name, self.plan.name_of(op), part)
 
 
 def carried(task: Task, flow: Flow, op: ph.AnyOp) -> str:

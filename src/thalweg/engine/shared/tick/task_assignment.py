@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import rustworkx as rx
 
 from thalweg.engine.shared.compile import physical as ph
-from thalweg.engine.shared.tick.task import Plan
+from thalweg.engine.shared.tick.plan import Plan
 
 Share = tuple[str, ...]  # of runs
 
@@ -25,7 +25,7 @@ def shares(
 
     Longest first, each to the task that has least to do.
     """
-    known = [seconds.get(run, 0.0) for flow in plan.flows for run, _ in flow.outputs]
+    known = [seconds.get(run, 0.0) for run, _ in plan.outputs]
     if tasks == 1 or plan.signed or not known or sum(known) < at_least_s:
         return ()
     bundles = _together(plan)

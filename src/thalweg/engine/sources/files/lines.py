@@ -8,7 +8,7 @@ from typing import Protocol
 
 import polars as pl
 
-from thalweg.engine.shared.ingest.landing import RAW, REFUSED
+from thalweg.engine.shared.ingest.normalise import RAW, REFUSED
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

@@ -150,7 +150,7 @@ def test_results_are_those_of_the_reference(workload, tuples_per_tick, way):  # 
 
 
 def test_who_comes_first_in_the_text_makes_a_difference() -> None:
-    """New tuples of an input meet new ones of the inputs behind it, old ones of those before."""
+    """New tuples of an input probe new ones of the inputs behind it, old ones of those before."""
     text = STREAMS + (
         "CREATE QUERY triple AS RSTREAM SELECT A.v, C.v FROM C [Range 9], A [Range 5], B [Range 3] "
         "WHERE A.k = B.k AND B.v = C.v;"

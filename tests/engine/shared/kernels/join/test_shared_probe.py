@@ -13,15 +13,15 @@ from tests.engine.shared.kernels.join.test_prefixes import PAIR, STREAMS, agree,
 from thalweg.cql.compile import compile_script
 from thalweg.engine.arrivals import Arrival
 from thalweg.engine.reference import Options
-from thalweg.engine.shared.kernels.join import shared_probe as meetings
+from thalweg.engine.shared.kernels.join import shared_probe as shared_probes
 
 DISTINCT = PAIR.replace("SELECT", "SELECT DISTINCT")  # the same join under another query
 
 
-def guests(*queries: str) -> list[int]:
-    """How many different joins meet, place by place."""
-    found = {r.meeting for r in routes_of(*queries).values() if r.meeting is not None}
-    return sorted(len(m.guests) for m in found)
+def consumers(*queries: str) -> list[int]:
+    """How many different joins probe_once, place by place."""
+    found = {r.shared for r in routes_of(*queries).values() if r.shared is not None}
+    return sorted(len(m.consumers) for m in found)
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def guests(*queries: str) -> list[int]:
 )
 def test_joins_that_differ_in_anything_but_their_keys_meet(other: str) -> None:
     alike = "C.v" in other  # a third stream comes after the first step, which is the same
-    assert guests(PAIR, other) == ([] if alike else [2, 2])
-    assert guests(PAIR, other, PAIR + " AND A.v = 7") == ([2, 2] if alike else [3, 3])
+    assert consumers(PAIR, other) == ([] if alike else [2, 2])
+    assert consumers(PAIR, other, PAIR + " AND A.v = 7") == ([2, 2] if alike else [3, 3])
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_joins_that_differ_in_anything_but_their_keys_meet(other: str) -> None:
     ids=["another key", "another stream", "a window that slides", "the same join"],
 )
 def test_others_do_not(other: str) -> None:
-    assert guests(PAIR, other) == []
+    assert consumers(PAIR, other) == []
 
 
 def different(count: int, filtered: str = "") -> list[str]:
@@ -69,15 +69,15 @@ def run(*queries: str) -> None:
 
 def watched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What came of it, each time that new tuples probed for all."""
-    found, plain = [], meetings._find
+    found, plain = [], shared_probes._find
 
-    def find(task, meeting, new, *more):  # type: ignore[no-untyped-def]
-        pairs = plain(task, meeting, new, *more)
+    def find(task, shared, new, *more):  # type: ignore[no-untyped-def]
+        pairs = plain(task, shared, new, *more)
         if new.height:
             found.append("too many" if pairs is None else "found")
         return pairs
 
-    monkeypatch.setattr(meetings, "_find", find)
+    monkeypatch.setattr(shared_probes, "_find", find)
     return found
 
 
@@ -93,8 +93,8 @@ def test_a_stem_is_probed_once_for_all_of_them(monkeypatch: pytest.MonkeyPatch) 
 def test_few_joins_that_want_little_of_much_had_better_probe_by_themselves(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(meetings, "CALLS", 0.0)
-    assert guests(*different(2, "AND A.v < 0")) == [2, 2]
+    monkeypatch.setattr(shared_probes, "CALLS", 0.0)
+    assert consumers(*different(2, "AND A.v < 0")) == [2, 2]
     found = watched(monkeypatch)
     run(*different(2, "AND A.v < 0 AND B.v < 0"))
     assert "found" not in found
@@ -108,7 +108,7 @@ def test_few_joins_that_want_little_of_much_had_better_probe_by_themselves(
 def test_how_many_pairs_may_be_found_together(
     new: int, passing: list[int], is_unlimited: bool
 ) -> None:
-    most = meetings._most_pairs(new, passing)
+    most = shared_probes._most_pairs(new, passing)
     assert (most == inf) is is_unlimited
     assert most > 100_000  # two small joins at least are always better off together
 
@@ -116,7 +116,7 @@ def test_how_many_pairs_may_be_found_together(
 def test_a_long_window_is_not_probed_for_those_who_want_little_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(meetings, "CALLS", 100.0)
+    monkeypatch.setattr(shared_probes, "CALLS", 100.0)
     found = watched(monkeypatch)
     text = "".join(
         f"CREATE QUERY q{i} AS {q};" for i, q in enumerate(different(2, "AND A.v < 1 AND B.v < 1"))
@@ -169,7 +169,7 @@ def workloads(draw: st.DrawFn) -> tuple[str, dict[str, list[Arrival]]]:
 @given(workloads(), st.integers(1, 4), st.sampled_from(WAYS), st.sampled_from([1, 1 << 25]))
 def test_results_are_those_of_the_reference(workload, tuples_per_tick, way, at_once):  # type: ignore[no-untyped-def]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(meetings, "CHECKED_AT_ONCE", at_once)
+        patch.setattr(shared_probes, "CHECKED_AT_ONCE", at_once)
         agree(*workload, tuples_per_tick, way)
 
 
@@ -179,7 +179,7 @@ def test_a_condition_that_is_a_constant_is_one_for_all_rows(
     constant: str, together: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not together:
-        monkeypatch.setattr(meetings, "CALLS", float("-inf"))
+        monkeypatch.setattr(shared_probes, "CALLS", float("-inf"))
     text = "".join(
         f"CREATE QUERY q{i} AS {q};" for i, q in enumerate(different(2, f"AND {constant}"))
     )

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from thalweg.engine.shared.compile import physical as ph
+from thalweg.engine.shared.compile.encoding import key_id
 from thalweg.engine.shared.expressions.translate import holds, to_polars
 from thalweg.engine.shared.frames import (
     TS,
@@ -29,14 +30,16 @@ from thalweg.engine.shared.frames import (
 )
 from thalweg.engine.shared.kernels.join.prefixes import Prefix, Route, routes_in
 from thalweg.engine.shared.kernels.join.probing import Step, indexes
-from thalweg.engine.shared.kernels.join.shared_probe import FAR, meet
+from thalweg.engine.shared.kernels.join.shared_probe import FAR, probe_once
 from thalweg.engine.shared.kernels.linear import outputs
 from thalweg.engine.shared.kernels.source import intervals
 from thalweg.engine.shared.state import tables
 from thalweg.engine.shared.state.segments import Mapped
 from thalweg.engine.shared.state.stems import stem_segments
-from thalweg.engine.shared.tick.task import BEGINNING, Flow, Task
+from thalweg.engine.shared.tick.plan import Flow
+from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.expr import TRUE, Expr, columns_of, conjunction
+from thalweg.plan.windows import BEGINNING
 
 
 def join(task: Task, flow: Flow, op: ph.Join) -> pl.DataFrame:
@@ -72,7 +75,7 @@ def _joined(task: Task, flow: Flow, op: ph.Join, start: int) -> pl.DataFrame:
     rows, counts = way.rows(len(route.steps), op.wanted, route.prefixes)
     for step, (probed, matched) in zip(route.steps, counts, strict=True):
         if probed:
-            task.saw(op, start, step.target, probed, matched)
+            task.record(op, start, step.target, probed, matched)
     if not len(rows):
         return empty_relation(op.types)
     times = [pl.Series(T, rows.start), pl.Series(E, rows.end), pl.Series(W, rows.weight)]
@@ -118,12 +121,12 @@ class _Way:
 
     def _met(self, wanted: list[list[int]]) -> tuple[_Rows, Counts] | None:
         """The rows after the first step, where many joins begin with it together."""
-        if self.route.meeting is None:
+        if self.route.shared is None:
             return None
-        met = meet(self.task, self.flow, self.route.meeting)
-        if met is None:
+        found = probe_once(self.task, self.flow, self.route.shared)
+        if found is None:
             return None
-        pairs = met.of(self.route.guest)
+        pairs = found.of(self.route.consumer)
         counts = [(pairs.probed, len(pairs.rows))]
         weight = np.ones(len(pairs.rows), dtype=np.int64)
         if not len(pairs.rows):
@@ -278,7 +281,7 @@ def _segments(
 
 def _table(task: Task, flow: Flow, op: ph.Join, target: ph.AnyOp, index: tuple[Expr, ...]) -> str:
     """A derived input's SteM, shared by all joins that are evaluated at the same level."""
-    return task.state_table(flow, target, f"stem-{task.plan.level_of(op)}-{ph.key_label(index)}")
+    return task.state_table(flow, target, f"stem-{task.plan.level_of(op)}-{key_id(index)}")
 
 
 def _indexed(task: Task, flow: Flow, target: ph.AnyOp, index: tuple[Expr, ...]) -> Mapped:

@@ -9,12 +9,12 @@ from functools import cached_property
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.kernels.join.probing import Step
 from thalweg.engine.shared.kernels.join.shared_probe import FAR, Consumer, ProbeKey
-from thalweg.engine.shared.tick.task import Flow, Plan
+from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.plan.expr import Expr, columns_of, conjunction, remap, shift
 
 
 @dataclass(frozen=True)
-class Beginning:
+class JoinSignature:
     """One input's delta on its way through the others."""
 
     plan: Plan
@@ -49,8 +49,8 @@ class Beginning:
         return tuple(keys)
 
     @cached_property
-    def venue(self) -> ProbeKey | None:
-        """Where it begins, if that is a meeting of tuples of base streams."""
+    def probe(self) -> ProbeKey | None:
+        """The first probe, if it is of a base stream by another."""
         step, pair = self.steps[0], self._pair
         if pair is None:
             return None
@@ -67,7 +67,7 @@ class Beginning:
         )
 
     @cached_property
-    def guest(self) -> Consumer:
+    def consumer(self) -> Consumer:
         assert self._pair is not None
         first, second = self._pair
         filters = (first.predicate, shift(second.predicate, FAR))

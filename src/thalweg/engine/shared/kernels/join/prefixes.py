@@ -15,10 +15,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 from thalweg.engine.shared.compile import physical as ph
-from thalweg.engine.shared.kernels.join.join_signature import Beginning
+from thalweg.engine.shared.kernels.join.join_signature import JoinSignature
 from thalweg.engine.shared.kernels.join.probing import Step, steps
-from thalweg.engine.shared.kernels.join.shared_probe import Consumer, Meeting, ProbeKey
-from thalweg.engine.shared.tick.task import Flow, Plan, Task
+from thalweg.engine.shared.kernels.join.shared_probe import Consumer, ProbeKey, SharedProbe
+from thalweg.engine.shared.tick.plan import Flow, Plan
+from thalweg.engine.shared.tick.task import Task
 
 Columns = tuple[tuple[int, ...], ...]  # of each input in the order of binding
 
@@ -38,8 +39,8 @@ class Route:
 
     steps: tuple[Step, ...]
     prefixes: tuple[Prefix, ...]
-    meeting: Meeting | None = None  # where other joins begin, too, but not quite alike
-    guest: int = 0  # which of the meeting's guests this join is
+    shared: SharedProbe | None = None  # where other joins begin, too, but not quite alike
+    consumer: int = 0  # which of its consumers this join is
 
 
 Place = tuple[str, str, int]  # flow, join, input
@@ -63,24 +64,24 @@ def routes_in(task: Task) -> Routes:
 def routes(plan: Plan, classes: Classes, order_of: OrderOf) -> Routes:
     """Of all joins."""
     ways = {
-        (flow.name, plan.name_of(op), start): Beginning(
+        (flow.name, plan.name_of(op), start): JoinSignature(
             plan, flow, classes[flow.name], op, start, steps(op, start, order_of(op, start))
         )
         for flow in plan.flows
         for op in _joins(flow)
         for start in range(len(op.inputs))
     }
-    prefixes, meetings = _prefixes(ways.values()), _meetings(ways.values())
+    prefixes, shared_probes = _prefixes(ways.values()), _shared_probes(ways.values())
     found = {}
     for place, way in ways.items():
         in_common = tuple(prefixes[k] for k in way.keys if k in prefixes)
-        meeting = meetings.get(way.venue) if way.venue is not None else None
-        guest = 0 if meeting is None else meeting.guests.index(way.guest)
-        found[place] = Route(way.steps, in_common, meeting, guest)
+        shared = shared_probes.get(way.probe) if way.probe is not None else None
+        consumer = 0 if shared is None else shared.consumers.index(way.consumer)
+        found[place] = Route(way.steps, in_common, shared, consumer)
     return found
 
 
-def _prefixes(ways: Iterable[Beginning]) -> dict[Hashable, Prefix]:
+def _prefixes(ways: Iterable[JoinSignature]) -> dict[Hashable, Prefix]:
     """What several joins do alike in their first steps."""
     wanted: dict[Hashable, list[set[int]]] = {}
     users: Counter[Hashable] = Counter()
@@ -97,24 +98,23 @@ def _prefixes(ways: Iterable[Beginning]) -> dict[Hashable, Prefix]:
     }
 
 
-def _meetings(ways: Iterable[Beginning]) -> dict[ProbeKey, Meeting]:
+def _shared_probes(ways: Iterable[JoinSignature]) -> dict[ProbeKey, SharedProbe]:
     """Where several joins begin with the same probe, but ask for different pairs."""
-    guests: dict[ProbeKey, dict[Consumer, None]] = {}
+    consumers: dict[ProbeKey, dict[Consumer, None]] = {}
     columns: dict[ProbeKey, tuple[set[int], set[int]]] = {}
     for way in ways:
-        if way.venue is None:
+        if way.probe is None:
             continue
-        guests.setdefault(way.venue, {})[way.guest] = None
-        known = columns.setdefault(way.venue, (set(), set()))
+        consumers.setdefault(way.probe, {})[way.consumer] = None
+        known = columns.setdefault(way.probe, (set(), set()))
         for have, more in zip(known, way.looked_at, strict=True):
             have.update(more)
     return {
-        venue: Meeting(venue, tuple(tuple(sorted(c)) for c in columns[venue]), tuple(of))
-        for venue, of in guests.items()
+        key: SharedProbe(key, tuple(tuple(sorted(c)) for c in columns[key]), tuple(of))
+        for key, of in consumers.items()
         if len(of) > 1
     }
 
 
 def _joins(flow: Flow) -> list[ph.Join]:
-    ops = {id(o): o for _, output in flow.outputs for o in ph.walk(output)}
-    return [op for op in ops.values() if isinstance(op, ph.Join)]
+    return [op for op in flow.operators if isinstance(op, ph.Join)]

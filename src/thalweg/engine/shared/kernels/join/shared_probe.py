@@ -1,6 +1,6 @@
-"""Joins that begin with the same probe: who meets whom is found once, for all of them.
+"""Joins that begin with the same probe: the pairs are found once, for all of them.
 
-New tuples of S that look for partners in R by some key meet the same tuples of R in every join,
+New tuples of S that look for partners in R by some key find the same tuples of R in every join,
 whatever else it asks for. Where joins differ in windows, filters and conditions only, the SteM is
 probed once in a tick for all of them, by the loosest windows and unfiltered, and each join keeps
 the pairs that it wants. This is how CACQ's queries share SteMs and predicates; here all joins'
@@ -13,7 +13,7 @@ What all would find together is therefore weighed against what each finds (`_mos
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -25,8 +25,10 @@ from thalweg.engine.shared.frames import FOREVER, TS, hash_of, name
 from thalweg.engine.shared.kernels.source import tuples_between
 from thalweg.engine.shared.state import tables
 from thalweg.engine.shared.state.stems import stem_segments
-from thalweg.engine.shared.tick.task import BEGINNING, Flow, Task
+from thalweg.engine.shared.tick.plan import Flow
+from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.expr import Expr
+from thalweg.plan.windows import BEGINNING, window_end
 
 FAR = 1 << 20  # more columns than an input has: where the columns of the second begin
 PROBE = 10.0  # what it costs to let a tuple probe, in conditions that are checked of a pair
@@ -47,7 +49,7 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class ProbeKey:
-    """Whose new tuples meet whose tuples, by what key: joins of one venue have the same pairs."""
+    """Whose new tuples probe whose tuples, by what: joins of one probe key have the same pairs."""
 
     instants: int  # the class of flows for which the same ones become final
     first: str
@@ -56,49 +58,47 @@ class ProbeKey:
     second_horizon: int
     probe: tuple[Expr, ...]  # over the first
     index: tuple[Expr, ...]  # over the second
-    sees_new: bool  # whether the second's new tuples are met, too
+    sees_new: bool  # whether the second's new tuples are found, too
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
-    """A venue at which several joins begin."""
+class SharedProbe:
+    """A probe with which several joins begin."""
 
-    venue: ProbeKey
-    columns: tuple[tuple[int, ...], tuple[int, ...]]  # that some guest looks at
-    guests: tuple[Consumer, ...]
-
-    @property
-    def key(self) -> Hashable:
-        return "meeting", self.venue
+    probe: ProbeKey
+    columns: tuple[tuple[int, ...], tuple[int, ...]]  # that some consumer looks at
+    consumers: tuple[Consumer, ...]
 
     def longest(self, side: int) -> int:
-        lengths = [g.lengths[side] for g in self.guests]
+        lengths = [g.lengths[side] for g in self.consumers]
         return FOREVER if None in lengths else max(n for n in lengths if n is not None)
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Of one guest: rows of `data`, the first's columns named `c0`, …, the second's far behind."""
+    """One consumer's rows of `data`; the first's columns are `c0`, …, the second's far behind."""
 
     data: pl.DataFrame
     rows: np.ndarray
     start: np.ndarray
     end: np.ndarray
-    probed: int  # how many of the first's new tuples pass the guest's filter
+    probed: int  # how many of the first's new tuples pass the consumer's filter
 
 
 class ProbeResult:
-    """All pairs of a tick, and which of them each guest wants."""
+    """All pairs of a tick, and which of them each consumer wants."""
 
-    def __init__(self, meeting: Meeting, probed: Sequence[int], pairs: _Found) -> None:
-        self._meeting, self._probed, self._pairs = meeting, probed, pairs
+    def __init__(self, shared: SharedProbe, probed: Sequence[int], pairs: _Found) -> None:
+        self._shared, self._probed, self._pairs = shared, probed, pairs
         self._held: dict[int, np.ndarray] = {}
         self._timed: dict[tuple[Length, Length], tuple[np.ndarray, ...]] = {}
 
-    def of(self, guest: int) -> Pairs:
-        lasts, start, end = self._times(self._meeting.guests[guest].lengths)
-        rows = np.flatnonzero(lasts & self._holds(guest)) if len(lasts) else np.empty(0, np.int64)
-        return Pairs(self._pairs.data, rows, start[rows], end[rows], self._probed[guest])
+    def of(self, consumer: int) -> Pairs:
+        lasts, start, end = self._times(self._shared.consumers[consumer].lengths)
+        rows = (
+            np.flatnonzero(lasts & self._holds(consumer)) if len(lasts) else np.empty(0, np.int64)
+        )
+        return Pairs(self._pairs.data, rows, start[rows], end[rows], self._probed[consumer])
 
     def _times(self, lengths: tuple[Length, Length]) -> tuple[np.ndarray, ...]:
         """Which pairs are there at all under these windows, from when, and until when."""
@@ -108,55 +108,57 @@ class ProbeResult:
             end = np.full(len(start), FOREVER)
             for stamp, length in zip(stamps, lengths, strict=True):
                 if length is not None:
-                    end = np.minimum(end, stamp + (length + 1))
+                    end = np.minimum(end, window_end(stamp, length, 1))
             self._timed[lengths] = start < end, start, end
         return self._timed[lengths]
 
-    def _holds(self, guest: int) -> np.ndarray:
-        if guest not in self._held:
+    def _holds(self, consumer: int) -> np.ndarray:
+        if consumer not in self._held:
             data = self._pairs.data
             portion = max(1, CHECKED_AT_ONCE // max(1, data.height))
-            guests = range(guest, min(guest + portion, len(self._meeting.guests)))
+            consumers = range(consumer, min(consumer + portion, len(self._shared.consumers)))
             # Beside the data, conditions that are constants get their height.
             checked = data.with_columns(
-                is_true(self._meeting.guests[g].condition).fill_null(False).alias(f"_{g}")
-                for g in guests
+                is_true(self._shared.consumers[g].condition).fill_null(False).alias(f"_{g}")
+                for g in consumers
             )
-            self._held = {g: checked[f"_{g}"].to_numpy() for g in guests}
-        return self._held[guest]
+            self._held = {g: checked[f"_{g}"].to_numpy() for g in consumers}
+        return self._held[consumer]
 
 
-def meet(task: Task, flow: Flow, meeting: Meeting) -> ProbeResult | None:
+def probe_once(task: Task, flow: Flow, shared: SharedProbe) -> ProbeResult | None:
     """The pairs of this tick; None where joins had better probe each for itself."""
-    found: ProbeResult | None = task.once(meeting.key, lambda: _meet(task, flow, meeting))
+    found: ProbeResult | None = task.once(
+        ("probe", shared.probe), lambda: _probe_once(task, flow, shared)
+    )
     return found
 
 
-def _meet(task: Task, flow: Flow, meeting: Meeting) -> ProbeResult | None:
-    venue, guests = meeting.venue, meeting.guests
+def _probe_once(task: Task, flow: Flow, shared: SharedProbe) -> ProbeResult | None:
+    key, consumers = shared.probe, shared.consumers
     low, high = task.range_of(flow)
-    new = tuples_between(task, venue.first, max(low, venue.first_horizon), high)
-    keys = [to_polars(e) for e in venue.probe]
+    new = tuples_between(task, key.first, max(low, key.first_horizon), high)
+    keys = [to_polars(e) for e in key.probe]
     new = task.owned(new, keys or [pl.col(TS)])
     passing = new.select(
-        pl.col(TS).filter(is_true(g.filter)).len().alias(f"_{i}") for i, g in enumerate(guests)
+        pl.col(TS).filter(is_true(g.filter)).len().alias(f"_{i}") for i, g in enumerate(consumers)
     ).row(0)
     most = _most_pairs(new.height, passing)
     if most < 0:  # to let all tuples probe already costs more
         return None
-    found = _find(task, meeting, new, keys, high if venue.sees_new else low, most)
-    return None if found is None else ProbeResult(meeting, passing, found)
+    found = _find(task, shared, new, keys, high if key.sees_new else low, most)
+    return None if found is None else ProbeResult(shared, passing, found)
 
 
 def _most_pairs(new: int, passing: Sequence[int]) -> float:
-    """So many pairs cost together what they would cost if each guest found its own.
+    """So many pairs cost together what they would cost if each consumer found its own.
 
-    With p pairs of n tuples, all of them are found once and checked for every guest; else a guest
-    calls for itself, and of its m tuples finds m p / n pairs.
+    With p pairs of n tuples, all of them are found once and checked for every consumer; else each
+    consumer calls for itself, and of its m tuples finds m p / n pairs.
     """
-    guests, wanted = len(passing), sum(passing)
-    spared = CALLS * guests + PROBE * (wanted - new)
-    a_pair_more = PROBE + guests - PROBE * (wanted / new if new else 0.0)
+    consumers, wanted = len(passing), sum(passing)
+    spared = CALLS * consumers + PROBE * (wanted - new)
+    a_pair_more = PROBE + consumers - PROBE * (wanted / new if new else 0.0)
     return spared / a_pair_more if a_pair_more > 0 else inf
 
 
@@ -168,22 +170,27 @@ class _Found:
 
 
 def _find(
-    task: Task, meeting: Meeting, new: pl.DataFrame, keys: list[pl.Expr], before: int, most: float
+    task: Task,
+    shared: SharedProbe,
+    new: pl.DataFrame,
+    keys: list[pl.Expr],
+    before: int,
+    most: float,
 ) -> _Found | None:
-    """Who meets whom by the loosest windows of all guests, among tuples older than `before`; None
-    where that would be more than `most` pairs."""
-    venue = meeting.venue
+    """The pairs by the loosest windows of all consumers, among tuples older than `before`; None
+    where that would be more than `most`."""
+    key = shared.probe
     stamps = new[TS].to_numpy()
     hashes = np.zeros(new.height, dtype=np.uint64)  # without a key everything meets everything
     if keys:
         hashes = new.select(hash_of(keys)).to_series().to_numpy()
     order = np.argsort(hashes)
-    hashes, reach = hashes[order], meeting.longest(1)
+    hashes, reach = hashes[order], shared.longest(1)
     since = int(stamps.min(initial=before)) - reach if reach < FOREVER else BEGINNING
-    mine, theirs = ([_stored_name(task, s, c) for c in of] for s, of in _columns(meeting))
+    mine, theirs = ([_stored_name(task, s, c) for c in of] for s, of in _columns(shared))
     lefts, firsts, seconds, rights = [], [], [], []
     seen = 0
-    stored_tuples = stem_segments(task, venue.second, venue.index, since, before, own=True)
+    stored_tuples = stem_segments(task, key.second, key.index, since, before, own=True)
     for mapped in stored_tuples if new.height else ():
         of = mapped.array(TS)
         for probing, stored in tables.matches(mapped.hashes, hashes):
@@ -192,8 +199,8 @@ def _find(
                 return None
             left = order[probing]
             first, second = stamps[left], of[stored]
-            kept = (second < before) & (second >= venue.second_horizon)
-            kept &= (first - second <= reach) & (second - first <= meeting.longest(0))
+            kept = (second < before) & (second >= key.second_horizon)
+            kept &= (first - second <= reach) & (second - first <= shared.longest(0))
             left, stored = left[kept], stored[kept]
             if len(left):
                 lefts.append(left)
@@ -202,19 +209,19 @@ def _find(
                 rights.append(mapped.frame[theirs][stored])
     left = np.concatenate([*lefts, np.empty(0, dtype=np.int64)])
     data = new[mine][left]
-    data.columns = [name(c) for c in meeting.columns[0]]
+    data.columns = [name(c) for c in shared.columns[0]]
     if rights:
         right = pl.concat(rights)
-        right.columns = [name(FAR + c) for c in meeting.columns[1]]
+        right.columns = [name(FAR + c) for c in shared.columns[1]]
         data = data.hstack(right)
     nothing = np.empty(0, dtype=np.int64)
     return _Found(data, np.concatenate([*firsts, nothing]), np.concatenate([*seconds, nothing]))
 
 
-def _columns(meeting: Meeting) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def _columns(shared: SharedProbe) -> tuple[tuple[str, tuple[int, ...]], ...]:
     return (
-        (meeting.venue.first, meeting.columns[0]),
-        (meeting.venue.second, meeting.columns[1]),
+        (shared.probe.first, shared.columns[0]),
+        (shared.probe.second, shared.columns[1]),
     )
 
 

@@ -1,0 +1,49 @@
+"""Late and rejected tuples, set aside as they came: a file of JSON lines for each stream and kind.
+
+The book knows how long a file is; what a crash left behind that is cut off before the next line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from thalweg.engine.shared.ingest.normalise import RAW, REFUSED
+from thalweg.engine.shared.state.inputs import LATE
+from thalweg.engine.shared.state.names import late_file, rejects_file
+from thalweg.engine.shared.state.store import Store
+
+
+def set_aside(store: Store, stream: str, kind: str, lines: Sequence[str]) -> None:
+    """Append lines; inside the transaction that makes it a fact, since it takes the next place."""
+    if not lines:
+        return
+    length = store.inputs.set_aside(stream, kind)[1]
+    path = store.folder / (late_file if kind == LATE else rejects_file)(stream)
+    path.parent.mkdir(exist_ok=True)
+    with path.open("ab") as out:
+        out.truncate(length)
+        out.seek(length)
+        out.write("".join(line + "\n" for line in lines).encode())
+        out.flush()
+        os.fsync(out.fileno())
+        store.inputs.write_set_aside(stream, kind, len(lines), out.tell())
+
+
+def lines_of(batch: pl.DataFrame, rows: Sequence[int], reasons: Mapping[int, str]) -> list[str]:
+    """Tuples of a batch as they came, with the reason where there is one."""
+    return [_line(batch, row, reasons.get(row)) for row in rows]
+
+
+def _line(batch: pl.DataFrame, row: int, reason: str | None) -> str:
+    values = batch.row(row, named=True)
+    values.pop(REFUSED, None)
+    raw = values.pop(RAW, None)
+    entry: dict[str, Any] = {"row": values if raw is None else raw}
+    if reason is not None:
+        entry["reason"] = reason
+    return json.dumps(entry, default=str)

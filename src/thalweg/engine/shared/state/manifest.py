@@ -1,0 +1,62 @@
+"""The segments that count: SteMs and operator state, as of the last tick.
+
+A segment that the manifest does not list does not exist; a file goes when none of its segments is
+listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from thalweg.engine.shared.state.names import Table, stem_stream
+from thalweg.engine.shared.state.segments import Segment
+from thalweg.engine.shared.state.store import Store
+
+Segments = dict[tuple[str, int], Segment]
+
+
+class Manifest:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.folder = store.folder / "segments"
+        self.folder.mkdir(exist_ok=True)
+        self.segments: Segments = {}
+        self.reread()
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self.segments.values())
+
+    def of(self, table: Table) -> list[Segment]:
+        return [s for s in self if s.table == table]
+
+    def reread(self) -> None:
+        """What the book lists, after a change that was taken back."""
+        self.segments = {s.key: s for s in self._store.segments()}
+
+    def write(self, kept: Mapping[tuple[str, int], Segment]) -> None:
+        """List these and no others; inside a transaction, to be followed by `replace`."""
+        self._store.change_segments(
+            [s for key, s in kept.items() if key not in self.segments],
+            [key for key in self.segments if key not in kept],
+        )
+
+    def replace(self, kept: Segments) -> None:
+        """The transaction is a fact; files that nobody needs go."""
+        self.segments = kept
+        live = {bundle for bundle, _ in kept}
+        for path in self.folder.iterdir():
+            if path.name not in live:
+                path.unlink(missing_ok=True)
+
+    def adopt(self, segments: Iterable[Segment]) -> None:
+        """State that no tick has written."""
+        added = {s.key: s for s in segments}
+        self._store.change_segments(added.values(), [])
+        self.segments |= added
+
+    def purge_stream(self, stream: str) -> None:
+        """The SteMs of a stream that is dropped."""
+        gone = [key for key, s in self.segments.items() if stem_stream(s.table) == stream]
+        self._store.change_segments([], gone)
+        for key in gone:
+            del self.segments[key]

@@ -1,0 +1,87 @@
+"""The book about what was said: results that are retained, and how far sinks have come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from thalweg.engine.shared.state.connection import Connection
+from thalweg.engine.shared.state.names import Table, result_table
+from thalweg.engine.shared.state.segments import Segment
+
+Ranges = dict[str, tuple[int, int]]  # flow -> the instants [from, upto) of a tick
+
+EVERY_QUERY = ""  # in place of a query's name: a sink that takes all of them
+
+
+class Outputs:
+    def __init__(self, db: Connection) -> None:
+        self._db = db
+
+    # --- results
+
+    def add(self, tick: int, ranges: Ranges, segments: Iterable[Segment]) -> None:
+        encode = msgspec.msgpack.Encoder().encode
+        with self._db.transaction() as db:
+            db.execute("INSERT OR REPLACE INTO retained VALUES (?, ?)", (tick, encode(ranges)))
+            db.executemany(
+                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)",
+                [(tick, s.bundle, s.offset, s.table, encode(s)) for s in segments],
+            )
+
+    def expire(self, upto: int) -> None:
+        """Ticks up to this one are not retained any more."""
+        with self._db.transaction() as db:
+            db.execute("DELETE FROM results WHERE tick <= ?", (upto,))
+            db.execute("DELETE FROM retained WHERE tick <= ?", (upto,))
+
+    def segments(self, table: Table, after: int = 0) -> list[tuple[int, Segment]]:
+        """By tick, those behind a tick."""
+        sql = "SELECT tick, packed FROM results WHERE name = ? AND tick > ? ORDER BY tick"
+        decode = msgspec.msgpack.Decoder(Segment).decode
+        return [(tick, decode(packed)) for tick, packed in self._db.all(sql, table, after)]
+
+    def oldest(self) -> tuple[int, Ranges] | None:
+        """The first tick that is retained, and the instants that it was about."""
+        rows = self._db.all("SELECT tick, ranges FROM retained ORDER BY tick LIMIT 1")
+        return (rows[0][0], msgspec.msgpack.decode(rows[0][1], type=Ranges)) if rows else None
+
+    def bundles(self) -> set[str]:
+        return {bundle for (bundle,) in self._db.all("SELECT DISTINCT bundle FROM results")}
+
+    def delete(self, query: str) -> None:
+        """What a query has said, and how far its sinks have come: it is gone."""
+        with self._db.transaction() as db:
+            db.execute("DELETE FROM results WHERE name = ?", (result_table(query),))
+            db.execute("DELETE FROM sink_progress WHERE query = ?", (query,))
+            db.execute("DELETE FROM row_counts WHERE query = ?", (query,))
+
+    # --- sinks
+
+    def progress(self, query: str, sink: str) -> bytes | None:
+        sql = "SELECT value FROM sink_progress WHERE query = ? AND sink = ?"
+        rows = self._db.all(sql, query, sink)
+        return rows[0][0] if rows else None
+
+    def write_progress(self, progress: Mapping[tuple[str, str], bytes]) -> None:
+        with self._db.transaction() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO sink_progress VALUES (?, ?, ?)",
+                [(query, sink, value) for (query, sink), value in progress.items()],
+            )
+
+    # --- counts
+
+    def row_count(self, query: str) -> int:
+        """How many rows a query has said since it was submitted."""
+        rows = self._db.all("SELECT rows FROM row_counts WHERE query = ?", query)
+        return int(rows[0][0]) if rows else 0
+
+    def count_rows(self, rows: Mapping[str, int]) -> None:
+        with self._db.transaction() as db:
+            db.executemany(
+                "INSERT INTO row_counts VALUES (?, ?) ON CONFLICT (query) "
+                "DO UPDATE SET rows = rows + excluded.rows",
+                rows.items(),
+            )

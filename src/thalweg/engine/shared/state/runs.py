@@ -1,0 +1,96 @@
+"""The book about what runs: when queries began, groups, and who is a member of which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from thalweg.engine.shared.state.connection import LISTED, Connection, listed
+
+
+class Begun(msgspec.Struct, frozen=True):
+    """When a query began: its creation number, its epoch, the instant from which its result counts,
+    and where its inputs begin."""
+
+    run: int
+    epoch: int
+    started: int | None
+    horizons: dict[str, int]
+
+
+_HORIZONS = msgspec.msgpack.Decoder(dict[str, int])
+
+
+class Runs:
+    def __init__(self, db: Connection) -> None:
+        self._db = db
+
+    # --- queries
+
+    def begun(self, names: Iterable[str]) -> dict[str, Begun]:
+        """When those that are known began."""
+        sql = f"SELECT name, run, epoch, started, horizons FROM queries WHERE name IN {LISTED}"
+        return {
+            name: Begun(run, epoch, started, _HORIZONS.decode(horizons))
+            for name, run, epoch, started, horizons in self._db.all(sql, listed(names))
+        }
+
+    def begin(self, queries: Iterable[tuple[str, Begun]]) -> None:
+        encode = msgspec.msgpack.encode
+        with self._db.transaction() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO queries VALUES (?, ?, ?, ?, ?)",
+                [(n, b.run, b.epoch, b.started, encode(b.horizons)) for n, b in queries],
+            )
+
+    def delete(self, query: str) -> None:
+        with self._db.transaction() as db:
+            db.execute("DELETE FROM queries WHERE name = ?", (query,))
+            db.execute("DELETE FROM memberships WHERE query = ?", (query,))
+
+    # --- groups
+
+    def groups(self) -> list[bytes]:
+        """Those that run."""
+        sql = "SELECT packed FROM running_groups WHERE ended IS NULL"
+        return [packed for (packed,) in self._db.all(sql)]
+
+    def group(self, name: str) -> bytes | None:
+        """One that runs, or has run while its results are retained."""
+        rows = self._db.all("SELECT packed FROM running_groups WHERE name = ?", name)
+        return rows[0][0] if rows else None
+
+    def begin_group(self, name: str, packed: bytes) -> None:
+        with self._db.transaction() as db:
+            db.execute("INSERT INTO running_groups VALUES (?, ?, NULL)", (name, packed))
+
+    def end_group(self, name: str, tick: int) -> None:
+        with self._db.transaction() as db:
+            db.execute("UPDATE running_groups SET ended = ? WHERE name = ?", (tick, name))
+
+    def forget_groups(self, upto: int) -> None:
+        """Those whose last results are gone."""
+        with self._db.transaction() as db:
+            db.execute("DELETE FROM running_groups WHERE ended <= ?", (upto,))
+
+    # --- who is a member of which
+
+    def groups_of(self, queries: Iterable[str]) -> dict[str, str]:
+        """The groups that answer them now; those that run alone are left out."""
+        # With one max(), SQLite gives the other columns of the row that has it.
+        sql = (
+            "SELECT query, group_name, max(since) FROM memberships "
+            f"WHERE query IN {LISTED} GROUP BY query"
+        )
+        return {query: group for query, group, _ in self._db.all(sql, listed(queries))}
+
+    def memberships(self, query: str) -> list[tuple[int, str]]:
+        """By which groups a query was answered: from which tick on, and the group."""
+        sql = "SELECT since, group_name FROM memberships WHERE query = ? ORDER BY since"
+        return [(int(since), group) for since, group in self._db.all(sql, query)]
+
+    def join(self, memberships: Iterable[tuple[str, int, str]]) -> None:
+        """(query, the first tick, group)"""
+        with self._db.transaction() as db:
+            db.executemany("INSERT OR REPLACE INTO memberships VALUES (?, ?, ?)", memberships)

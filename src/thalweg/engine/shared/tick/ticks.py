@@ -1,0 +1,151 @@
+"""Ticks: cut, write down, run, deliver, commit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from thalweg.engine.shared.compile.planning import Run, make_plan
+from thalweg.engine.shared.groups.cost_model import Observed
+from thalweg.engine.shared.groups.roster import Roster
+from thalweg.engine.shared.state.manifest import Manifest
+from thalweg.engine.shared.state.store import Store
+from thalweg.engine.shared.tick.commit import Commit
+from thalweg.engine.shared.tick.cut import Cut, IsIdle, write_cut
+from thalweg.engine.shared.tick.delivery import Delivery
+from thalweg.engine.shared.tick.executors import Executor
+from thalweg.engine.shared.tick.measures import Tick, added, phases_of, rows_by_run
+from thalweg.engine.shared.tick.messages import TaskReport
+from thalweg.engine.shared.tick.plan import Plan
+from thalweg.engine.shared.tick.plan_files import PlanFiles
+from thalweg.engine.shared.tick.runner import read_report
+from thalweg.engine.shared.tick.spec import tick_spec
+from thalweg.engine.shared.tick.task_assignment import Share, shares
+from thalweg.plan.catalog import StreamDef
+
+ROWS_FOR_MORE_TASKS = 50_000  # below this, one task is quicker than several and a shuffle
+SECONDS_FOR_MORE_TASKS = 0.25  # of all runs in a tick; below this, a second task does not pay
+
+
+@dataclass(frozen=True)
+class TickSettings:
+    """When a tick is divided among tasks."""
+
+    rows_for_more_tasks: int = ROWS_FOR_MORE_TASKS
+    seconds_for_more_tasks: float = SECONDS_FOR_MORE_TASKS
+    durable: bool = True
+
+
+class Ticks:
+    """Runs ticks over a roster; whoever calls sees to it that the roster does not change."""
+
+    def __init__(
+        self,
+        store: Store,
+        manifest: Manifest,
+        roster: Roster,
+        streams: Mapping[str, StreamDef],
+        executor: Executor,
+        delivery: Delivery,
+        commit: Commit,
+        plan_files: PlanFiles,
+        observed: Observed,
+        settings: TickSettings,
+    ) -> None:
+        self._store, self._manifest, self._roster, self._streams = store, manifest, roster, streams
+        self.executor = executor
+        self._delivery, self._commit, self._plan_files = delivery, commit, plan_files
+        self._observed, self._settings = observed, settings
+        self._plan: tuple[int, Plan] | None = None  # with the version of the roster
+
+    @property
+    def plan(self) -> Plan:
+        """Of all that runs."""
+        if self._plan is None or self._plan[0] != self._roster.version:
+            self._plan = self._roster.version, self.plan_for(self._roster.runs)
+        return self._plan[1]
+
+    def plan_for(self, runs: Mapping[str, Run]) -> Plan:
+        return make_plan(runs.values(), self._streams, self._store.inputs.stems())
+
+    def pending(self) -> Cut | None:
+        """The tick that is written down and not committed."""
+        _, record = self._store.tick()
+        return None if record is None else msgspec.msgpack.decode(record, type=Cut)
+
+    def write_down(self, limit: int | None, is_idle: IsIdle) -> Cut | None:
+        """The next tick; None if there is nothing to do."""
+        return write_cut(
+            self._store,
+            self.plan,
+            self._streams,
+            {name: q.started for name, q in self._roster.runs.items()},
+            limit=limit,
+            is_idle=is_idle,
+            tasks=self.executor.tasks,
+            rows_for_more_tasks=self._settings.rows_for_more_tasks,
+        )
+
+    def run(self, cut: Cut, began: float) -> Tick:
+        """A tick as it was written down."""
+        plan = self._plan_of(cut)
+        marks = [began, time.perf_counter()]
+        reports = self._execute(cut, plan)
+        marks.append(time.perf_counter())
+        rows_out = self._delivery(cut, reports)
+        marks.append(time.perf_counter())
+        self._commit(plan, cut, self._streams, reports, self._delivery.outlet)
+        seconds = added([r.seconds for r in reports])
+        self._observed.record(cut.rows, rows_by_run(reports), seconds)
+        marks.append(time.perf_counter())
+        tasks = len(reports) if cut.tasks == 1 else cut.tasks
+        return Tick(
+            cut.number,
+            max((r.rows_in for r in reports), default=0),
+            rows_out,
+            marks[-1] - began,
+            tasks,
+            seconds,
+            phases_of(marks, sum(r.busy_s for r in reports) / tasks),
+        )
+
+    def rehearse(self, cut: Cut, names: Collection[str]) -> None:
+        """Run a tick for some of its queries only and forget what comes of it; raises as it would.
+
+        What it writes is listed nowhere, and the tick itself writes over it.
+        """
+        runs = self._roster.runs
+        self._execute(cut, self.plan_for({n: runs[n] for n in names}))
+
+    def _plan_of(self, cut: Cut) -> Plan:
+        """The plan that the cut was made for: after a crash, newer queries have to wait."""
+        runs = self._roster.runs
+        if cut.queries == sorted(runs):
+            return self.plan
+        return self.plan_for({name: runs[name] for name in cut.queries if name in runs})
+
+    def _execute(self, cut: Cut, plan: Plan) -> list[TaskReport]:
+        divided: tuple[Share, ...] = ()
+        if cut.tasks == 1:
+            least_s = self._settings.seconds_for_more_tasks
+            divided = shares(plan, self.executor.tasks, self._observed.seconds, least_s)
+        started = {n: q.started for n, q in self._roster.runs.items() if q.started is not None}
+        spec = tick_spec(
+            self._store,
+            cut,
+            plan,
+            plan_file=self._plan_files.write("plan", plan),
+            segments=self._manifest,
+            started=started,
+            groups=self._delivery.group_specs(),
+            shares=divided,
+            durable=self._settings.durable,
+        )
+        encoded = msgspec.msgpack.encode(spec)
+        packed = self.executor.run(encoded, cut.tasks, plan.depth, len(divided) or 1)
+        families = (g.families for g in spec.groups.values() if g.families)
+        self._plan_files.keep_only({spec.plan, *families})
+        return [read_report(r) for r in packed]
