@@ -103,7 +103,7 @@ class Store:
 
     def frontiers(self) -> dict[str, int]:
         """How far each flow has come."""
-        return dict(self.all("SELECT flow, frontier FROM frontiers"))  # type: ignore[arg-type]
+        return dict(self.all("SELECT flow, frontier FROM frontiers"))
 
     def frontier(self, flow: str) -> int | None:
         rows = self.all("SELECT frontier FROM frontiers WHERE flow = ?", flow)
@@ -134,7 +134,7 @@ class Store:
 
     def fanouts(self) -> dict[str, float]:
         """Of each probe, how many rows come out for each that goes in."""
-        return dict(self.all("SELECT probe, fanout FROM fanouts"))  # type: ignore[arg-type]
+        return dict(self.all("SELECT probe, fanout FROM fanouts"))
 
     def write_fanouts(self, fanouts: Mapping[str, float]) -> None:
         with self.transaction() as db:

@@ -83,9 +83,9 @@ def run_level(
         _report_rejects(task)
     outgoing: list[dict[str, list[bytes]]] = [{} for _ in range(spec.tasks)]
     for flow in _due(spec, plan):
-        for query, op in flow.outputs:
-            if plan.level_of(op) == level:
-                _emit(task, flow, query, op)
+        for query, output_ in flow.outputs:
+            if plan.level_of(output_) == level:
+                _emit(task, flow, query, output_)
         for op in flow.operators:
             _hand_on(task, flow, op, outgoing)
         for op, reader in _edges(flow):

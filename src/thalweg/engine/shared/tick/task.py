@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -39,6 +39,8 @@ from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.plan.windows import BEGINNING
 
 HASH_SPACE = 1 << 64
+
+R = TypeVar("R")
 
 READER = SegmentReader()
 
@@ -149,11 +151,12 @@ class Task:
         own = {c: t for i, (c, t) in enumerate(data.items()) if i in kept}
         return {**own, TS: pl.Int64, POS: pl.Int64}
 
-    def once(self, key: Any, make: Any) -> Any:
+    def once(self, key: Any, make: Callable[[], R]) -> R:
         """Computed at most once in this task."""
         if key not in self._memo:
             self._memo[key] = make()
-        return self._memo[key]
+        found: R = self._memo[key]
+        return found
 
     def log_table(self, stream: str) -> str:
         """A table that has all the stream's stored tuples."""
