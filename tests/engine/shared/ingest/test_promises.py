@@ -1,6 +1,6 @@
 """Accepted is a promise: whatever a tick is doing when a tuple comes, the tuple is late or counts.
 
-Each test lets something arrive at one step of a tick, which is held there: functions of the tick are
+Each test lets something arrive at one step of a tick, which is held there: functions of a tick are
 replaced by ones that push first. What queries say in the end must be what the reference says of the
 accepted tuples.
 """
