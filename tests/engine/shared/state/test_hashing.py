@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from thalweg.engine.shared.frames import H
 from thalweg.engine.shared.state import hashing, xxh64
 from thalweg.engine.shared.state.hashing import hash_columns, hash_of, key_hashes, with_hash
+from thalweg.engine.shared.state.segments import BundleWriter
+from thalweg.engine.shared.state.store import Store
 
 EXACT = Context(prec=80)
 EPOCH = datetime(1970, 1, 1)
@@ -147,6 +149,16 @@ def test_rows_that_may_never_change(columns, known):
     assert hashes(*(pl.Series([i]) for i in range(columns))) == [known]
     many = [pl.Series([i] * (xxh64.FEW + 1)) for i in range(columns)]
     assert set(hashes(*many)) == {known}
+
+
+def test_the_name_stands_in_segments_and_in_the_book(tmp_path):
+    assert hashing.HASHING == "xxh64-1"
+    writer = BundleWriter(tmp_path, "some.arrow")
+    assert writer.add("table", with_hash(FRAME, [pl.col("c0")]).sort(H), 0, 0).hashing == "xxh64-1"
+    writer.close()
+    store = Store(tmp_path)
+    assert store.all("SELECT value FROM meta WHERE name = 'hashing'") == [("xxh64-1",)]
+    store.close()
 
 
 @given(st.data())

@@ -18,6 +18,7 @@ import polars as pl
 import pyarrow as pa
 
 from thalweg.engine.shared.frames import H
+from thalweg.engine.shared.state.hashing import HASHING
 
 ALIGNMENT = 64
 
@@ -39,9 +40,6 @@ class Segment(msgspec.Struct, frozen=True, array_like=True):
     @property
     def key(self) -> tuple[str, int]:
         return self.bundle, self.offset
-
-
-HASHING = f"polars-{pl.__version__}"  # a hash is only comparable with those of the same library
 
 
 class BundleWriter:

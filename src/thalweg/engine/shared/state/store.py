@@ -17,7 +17,8 @@ from typing import Any
 import msgspec
 
 from thalweg.engine.shared.frames import FOREVER
-from thalweg.engine.shared.state.segments import HASHING, Segment
+from thalweg.engine.shared.state.hashing import HASHING
+from thalweg.engine.shared.state.segments import Segment
 from thalweg.engine.shared.tick.task import BEGINNING
 from thalweg.plan.catalog import StreamDef
 
