@@ -19,10 +19,10 @@ import polars as pl
 import pyarrow as pa
 
 from thalweg.engine.shared.frames import H
+from thalweg.engine.shared.state.hashing import HASHING
 from thalweg.engine.shared.state.names import Table
 
 ALIGNMENT = 64
-HASHING = f"polars-{pl.__version__}"  # a hash is only comparable with those of the same library
 SCHEMA_VERSION = "1"  # of what is in a segment, here or on its way to another node
 _METADATA = {"thalweg.schema": SCHEMA_VERSION, "thalweg.hashing": HASHING}
 

@@ -16,11 +16,12 @@ from typing import Any
 
 import msgspec
 
+from thalweg.engine.shared.state.hashing import HASHING
 from thalweg.engine.shared.state.inputs import Inputs
 from thalweg.engine.shared.state.outputs import Outputs
 from thalweg.engine.shared.state.runs import Runs
 from thalweg.engine.shared.state.schema import FORMAT, META, TABLES
-from thalweg.engine.shared.state.segments import HASHING, Segment
+from thalweg.engine.shared.state.segments import Segment
 
 BOOK = "book.sqlite"
 

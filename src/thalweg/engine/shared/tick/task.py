@@ -24,8 +24,8 @@ from thalweg.engine.shared.frames import (
     data_schema,
     empty_relation,
     empty_stream,
-    hash_of,
 )
+from thalweg.engine.shared.state.hashing import key_hashes
 from thalweg.engine.shared.state.names import Table, state_table, stem_table
 from thalweg.engine.shared.state.segments import (
     BundleWriter,
@@ -93,7 +93,8 @@ class Task:
         """The rows whose key this task owns."""
         if self.spec.tasks == 1 or not frame.height:
             return frame
-        return frame.filter(hash_of(keys).is_between(self.low, self.high))
+        hashes = key_hashes(frame, keys)
+        return frame.filter((hashes >= self.low) & (hashes <= self.high))
 
     def owns_hash(self, column: str = H) -> pl.Expr:
         return pl.col(column).is_between(self.low, self.high)
