@@ -159,7 +159,7 @@ def _decimals(column: pl.Series) -> np.ndarray:
         return _wide_decimals(low, high, power)
     integers = low // power
     is_whole = integers * power == low
-    words = np.where(is_whole, integers, (low / float(power)).view(np.int64))
+    words: np.ndarray = np.where(is_whole, integers, (low / float(power)).view(np.int64))
     # Up to 2^53 both sides of the division are doubles without loss, so it rounds once.
     is_done = is_whole | ((low >= -(2**53)) & (low <= 2**53))
     is_done &= high == low >> 63

@@ -64,7 +64,7 @@ def _of_stripes(words: np.ndarray) -> np.ndarray:
         lanes += words[first : first + 4] * _PRIME2
         _rotate(lanes, 31, spare)
         lanes *= _PRIME1
-    hashes = np.add.reduce(lanes << _TURNS | lanes >> _TURNS_BACK)
+    hashes: np.ndarray = np.add.reduce(lanes << _TURNS | lanes >> _TURNS_BACK)
     for lane in _round(lanes, spare):
         hashes ^= lane
         hashes *= _PRIME1
