@@ -48,10 +48,13 @@ def _of_folder(data_dir: Path, to: Path) -> None:
 def _of_service(url: str, to: Path) -> None:
     partial = to.with_name(f".partial-{to.name}")
     try:
-        with Service(url) as service, service.stream("/backup", timeout_s=None) as answer:
-            with partial.open("wb") as out:
-                for block in answer.iter_bytes():
-                    out.write(block)
+        with (
+            Service(url) as service,
+            service.stream("/backup", timeout_s=None) as answer,
+            partial.open("wb") as out,
+        ):
+            for block in answer.iter_bytes():
+                out.write(block)
         partial.rename(to)
     except httpx.TransportError as error:
         raise Unreachable(url, str(error) or type(error).__name__) from None
