@@ -216,6 +216,6 @@ NOTES = (
     "information it has 48 overlaps a query, an assignment that pays for sources and proxies too, "
     "and the same last pass. *Centralised* coarsens by the hierarchy first (six times finer than "
     "its root); *no hierarchy* by METIS instead. *Response* is the longest chain of coordinators' "
-    "steps in CPU time; *no exchange* leaves out the last step, in which the root looks at all queries once more, and which "
-    "the source does not have.",
+    "steps in CPU time; *no exchange* leaves out the last step, in which the root looks at all "
+    "queries once more, and which the source does not have.",
 )
