@@ -69,8 +69,8 @@ def test_load_is_judged_by_capability() -> None:
 )
 def test_the_three_schemes_of_table_3_2(mapping: tuple[int, ...], cut: float) -> None:
     """Figure 3.4's weights are lost but for Q1's 10 bit/s from s1, of which Q3's are a part, and
-    its result of 1 bit/s. Of all latencies up to 6 and rates of 5 and 10 for the others, two sets give
-    the table's three figures with scheme 2 as the best without sharing; this is one of them.
+    its result of 1 bit/s. Of all latencies up to 6, and rates of 5 and 10 for the others, two sets
+    give the table's figures with scheme 2 as the best without sharing; this is one of them.
     """
     network = Network(
         floats([[0, 5], [5, 0]]),  # n1 to n2

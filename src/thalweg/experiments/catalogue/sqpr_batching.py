@@ -92,8 +92,8 @@ def _beside(parameters: Parameters, grid: Grid, network: str, note: str) -> Besi
         ""
         if change < -0.01
         else "a batch is not one large programme here: its queries are planned one after another, "
-        "whichever needs least first, so that they do not get harder; as one model they do "
-        "(sqpr-milp)",
+        "whichever needs least first, so that they do not get harder (as one model: "
+        "sqpr-milp)",
     )
 
 

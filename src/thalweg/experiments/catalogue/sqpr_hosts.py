@@ -113,8 +113,8 @@ def _beside(parameters: Parameters, grid: Grid) -> list[Beside]:
             f"{distances[1]:+.1%} on {many}",
             ""
             if distances[1] < distances[0] - 0.02
-            else "the source says that its solver runs out of time on large models; a search that "
-            "never ends early keeps its distance (sqpr-milp shows the solver's)",
+            else "the source puts it down to its solver, which runs out of time on large models; "
+            "the programme has no model that grows",
         ),
     ]
 

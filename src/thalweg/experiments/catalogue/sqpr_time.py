@@ -158,7 +158,7 @@ def _beside(parameters: Parameters, grid: Grid) -> list[Beside]:
                     for h, ms in zip(parameters.hosts, by_hosts, strict=True)
                 ),
                 "hosts are one vector to the programme: as many passes over arrays, whatever their "
-                "length. Algorithm 1's own model grows with them (sqpr-milp)",
+                "length (Algorithm 1's own model: sqpr-milp)",
             ),
             Beside(
                 f"6(b), {mbps:g} Mbps",
@@ -168,8 +168,7 @@ def _beside(parameters: Parameters, grid: Grid) -> list[Beside]:
                     for w, ms in zip(parameters.ways, by_ways, strict=True)
                 ),
                 "the other way round: a join of n streams has 2^n sub-joins and 3^n ways to make "
-                "them, each a pass over arrays, and hosts cost next to nothing; for Algorithm 1's "
-                "model it is as in the source (sqpr-milp)",
+                "them, each a pass over arrays, and hosts cost next to nothing",
             ),
         ]
     return found
