@@ -71,9 +71,11 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         goals=_goals(parameters, courses, room),
         beside=_beside(parameters, courses, spots),
         notes=[
+            "The clock counts seconds of a machine that was busy with other things; on a quiet "
+            "one, fewer searches end by it.",
             f"After each refusal of `sqpr` with its swaps, Algorithm 1's model was asked whether "
             f"replanning S(q) makes room: {sum(n for n, _ in room)} times, and it did "
-            f"{sum(n for _, n in room)} times."
+            f"{sum(n for _, n in room)} times.",
         ],
         figures={
             "time": curves(
@@ -206,8 +208,9 @@ def _beside(
                     f"4(b), {mbps:g} Mbps",
                     "batches as one model admit fewer: it gets too hard for its time",
                     "batches of " + ", ".join(changes),
-                    "small batches see queries that share before any is placed, and so small a "
-                    "system is solved in time (last column); larger systems were not run"
+                    UNEXPLAINED
+                    + " the gain; so small a system is solved in time (last column), and "
+                    "larger ones were not run"
                     if all("+" in change for change in changes)
                     else "",
                 )
