@@ -20,9 +20,9 @@ from thalweg.placement.strategy import Options
 Key = tuple[str, str, str]  # network, planner, rule
 
 CHOSEN = (
-    "How the rules were chosen: on seeds 0 to 3, which are not among this page's, pair discounts of "
-    "0.1, 0.3 and 0.5, two mixtures of pairs and forecast, prices of bandwidth of 1, 0.1, 0.01 and 0, "
-    "and restraint were tried; a discount of 0.5 and restraint were kept."
+    "How the rules were chosen: on seeds 0 to 3, which are not among this page's, pair discounts "
+    "of 0.1, 0.3 and 0.5, two mixtures of pairs and forecast, prices of bandwidth of 1, 0.1, 0.01 "
+    "and 0, and restraint were tried; a discount of 0.5 and restraint were kept."
 )
 
 PLANNERS: dict[str, tuple[str, Options]] = {
