@@ -141,6 +141,13 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     assert list(dead_links(page)) == ["#b", "other.md"]
 
 
+def test_the_index_lists_every_page() -> None:
+    index = ROOT / "docs" / "README.md"
+    listed = {(index.parent / link).resolve() for link in _LINK.findall(prose(index))}
+    pages = {page for page in ROOT.glob("docs/**/*.md") if page.parent.name != "experiments"}
+    assert pages - listed == {index}
+
+
 def test_nothing_is_passed_over_in_vain() -> None:
     named = {span for page in PAGES for span in _SPAN.findall(prose(page))}
     assert named >= ELSEWHERE
