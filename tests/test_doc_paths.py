@@ -28,7 +28,7 @@ ELSEWHERE = {
 
 _FENCE = re.compile(r"^(```|~~~).*?^\1[ ]*$", re.S | re.M)
 _HEADING = re.compile(r"^#{1,6} (.+)$", re.M)
-_SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_SPAN = re.compile(r"(?<!`)`((?:[^`\n]|\n(?!\n))+)`(?!`)")  # a span may go on in the next line
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _PATH = re.compile(r"[\w.*-]+(?:/[\w.*-]+)*/?", re.ASCII)
 _FILE = re.compile(r"[\w*].*\.(py|md|toml|txt|lock|cql)", re.ASCII)

@@ -80,11 +80,10 @@ def test_the_service_page(service: LiveService) -> None:
     events = f"{service.url}/queries/hot/results"
     listening = ["curl", "-sN", "--noproxy", "*", "--max-time", "2", events]
     heard = subprocess.run(listening, capture_output=True, text=True, timeout=30, check=False)
-    shown = re.search(
-        r"As server-sent events:\n\n((?:    .*\n|\n)+)", (DOCS / "service.md").read_text()
-    )
-    assert shown is not None
-    for event in textwrap.dedent(shown[1]).strip().split("\n\n"):
+    page = (DOCS / "service.md").read_text()
+    example = re.search(r"As server-sent events:\n\n((?:    .*\n|\n)+)", page)
+    assert example is not None
+    for event in textwrap.dedent(example[1]).strip().split("\n\n"):
         assert f"{event}\n\n" in heard.stdout
 
 
