@@ -88,6 +88,27 @@ def test_files_of_a_report(tmp_path):
     assert "![share](coin-share.svg)" in page
 
 
+def test_a_page_tells_its_command_and_how_long_it_took(tmp_path):
+    run("coin-toss", "--quick", "--seeds", "3", "--set", "fair=false", "--out", str(tmp_path))
+    page = (tmp_path / "coin.md").read_text()
+    command = "thalweg experiment coin-toss --quick --seeds 3 --set fair=false"
+    assert re.search(rf"Made by `{command}` in \d+ s of CPU time on one core\.", page)
+
+
+def test_all_run_one_after_another_and_what_fails_is_told_at_the_end(tmp_path):
+    done = run("all", "--quick", "--out", str(tmp_path))
+    assert done.exit_code == 1
+    assert re.search(r"coin-toss +\d+\.\d +0 of 1", done.stdout)
+    assert "broken" in done.stderr
+    assert (tmp_path / "coin.md").exists()
+
+
+def test_all_take_no_parameters_of_one():
+    done = run("all", "--set", "fair=false")
+    assert done.exit_code == 2
+    assert "parameters differ" in done.stderr
+
+
 def test_a_file_in_the_way_is_told_before_the_run(tmp_path):
     (tmp_path / "out").write_text("")
     done = run("coin-toss", "--out", str(tmp_path / "out"))

@@ -56,9 +56,13 @@ class Service:
         return self.request("GET", path, params=params).json()
 
     @contextmanager
-    def stream(self, path: str, **options: Any) -> Iterator[httpx.Response]:
-        """Raises httpx.TransportError where the connection breaks."""
-        timeout = httpx.Timeout(30, connect=5)  # a living service says something every 10 s
+    def stream(
+        self, path: str, *, timeout_s: float | None = 30, **options: Any
+    ) -> Iterator[httpx.Response]:
+        """Raises httpx.TransportError where the connection breaks. A living service says something
+        every 10 s; one that has to make its answer first may take longer (None: as long as it
+        likes)."""
+        timeout = httpx.Timeout(timeout_s, connect=5)
         with self._client.stream("GET", path, timeout=timeout, **options) as answer:
             if answer.is_error:
                 answer.read()

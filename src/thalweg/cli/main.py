@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from thalweg.cli.backup import backup, restore, upgrade
 from thalweg.cli.bench import CONTEXT as BENCH_CONTEXT
 from thalweg.cli.bench import bench
 from thalweg.cli.demo import demo
@@ -41,6 +42,9 @@ COMMANDS = (
     streams,
     stop,
     replay,
+    backup,
+    restore,
+    upgrade,
     plan,
     bench,
     experiment,

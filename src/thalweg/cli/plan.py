@@ -21,6 +21,13 @@ def plan(
     work_limit: Annotated[
         int | None, typer.Option(min=0, help="How hard a solver tries, in its own units.")
     ] = None,
+    reuse: Annotated[
+        str | None,
+        typer.Option(help="Which sub-joins to favour for others: forecast, pairs or none."),
+    ] = None,
+    restraint: Annotated[
+        bool, typer.Option("--restraint", help="Refuse what needs more CPU than any host has left.")
+    ] = False,
     batch: Annotated[int, typer.Option(min=1, help="Queries that are planned together.")] = 1,
     cql: Annotated[
         Path | None,
@@ -55,6 +62,8 @@ def plan(
             strategy=strategy,
             weights=weights or "",
             work_limit=work_limit,
+            reuse=reuse,
+            restraint=restraint,
             batch=batch,
             cql=cql,
             proxies=proxy or [],

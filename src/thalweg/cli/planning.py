@@ -29,6 +29,8 @@ class Request:
     strategy: str
     weights: str
     work_limit: int | None
+    reuse: str | None
+    restraint: bool
     batch: int
     cql: Path | None
     proxies: list[str]
@@ -96,7 +98,15 @@ def _strategy(name: str) -> Strategy:
 
 
 def _options(request: Request) -> Options:
-    options = Options(weights=_weights(request.weights), batch=request.batch)
+    try:
+        options = Options(
+            weights=_weights(request.weights),
+            batch=request.batch,
+            reuse=request.reuse,
+            restraint=request.restraint,
+        )
+    except ValueError as error:
+        raise CommandFailed(f"--reuse {request.reuse}: {error}", BAD_INPUT) from None
     if request.work_limit is None:
         return options
     return replace(options, work_limit=request.work_limit)

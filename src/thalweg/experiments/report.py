@@ -56,9 +56,15 @@ class Goal:
         }
 
 
+UNEXPLAINED = "unexplained: no run shows why"
+
+
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A statement of the source, and what was seen here; where they differ, why."""
+    """A statement of the source, and what was seen here; where they differ, why.
+
+    A reason stands here only if a run supports it; else the difference is UNEXPLAINED.
+    """
 
     figure: str
     source: str
@@ -81,11 +87,15 @@ class Report:
     beside: Sequence[Beside] = ()
     details: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)  # more CSV
     figures: Mapping[str, Callable[[Axes], None]] = field(default_factory=dict)
+    command: str = ""  # that made it
+    took_s: float | None = None  # of CPU, on one core
 
     def as_json(self) -> str:
         return json.dumps(
             {
                 "name": self.name,
+                "command": self.command,
+                "took_s": self.took_s,
                 "parameters": dict(self.parameters),
                 "rows": [dict(r) for r in self.rows],
                 "goals": [g.as_row() for g in self.goals],
@@ -127,7 +137,10 @@ def _write_csv(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def as_markdown(report: Report) -> str:
     parameters = ", ".join(f"{k} = {v}" for k, v in report.parameters.items())
-    parts = [f"# {report.title}", f"Parameters: {parameters}.", _markdown_table(report.rows)]
+    parts = [f"# {report.title}", f"Parameters: {parameters}."]
+    if report.command:
+        parts.append(f"Made by `{report.command}`{_took(report.took_s)}.")
+    parts.append(_markdown_table(report.rows))
     if report.goals:
         parts += ["## Goals", _markdown_table([g.as_row() for g in report.goals])]
     if report.beside:
@@ -135,6 +148,13 @@ def as_markdown(report: Report) -> str:
     parts += list(report.notes)
     parts += [f"![{name}]({report.name}-{name}.svg)" for name in report.figures]
     return "\n\n".join(parts) + "\n"
+
+
+def _took(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    told = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    return f" in {told} of CPU time on one core"
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -12,10 +12,12 @@ from thalweg.placement.milp.whole import MILP
 from thalweg.placement.sand.strategies import SAND
 from thalweg.placement.soda import SODA
 from thalweg.placement.sqpr.planner import SQPR
+from thalweg.placement.sqpr_milp import SQPR_MILP
 from thalweg.placement.strategy import Strategy
 
 STRATEGIES: tuple[Strategy, ...] = (
     SQPR,
+    SQPR_MILP,
     MILP,
     HEURISTIC,
     SODA,

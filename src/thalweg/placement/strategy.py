@@ -16,6 +16,8 @@ from thalweg.placement.deployment import Deployment
 from thalweg.placement.migrations import HostChange
 from thalweg.placement.problem import Problem
 
+REUSE = ("forecast", "pairs", "none")  # as in sqpr/reuse_rules.py
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -25,8 +27,12 @@ class Options:
     work_limit: int = 300  # how hard a solver tries per query; its meaning is the strategy's own
     batch: int = 1  # queries that are planned together
     seed: int = 0
+    reuse: str | None = None  # a rule of REUSE: which sub-joins others may want; None: its own
+    restraint: bool = False  # refuse what needs more CPU than any one host has left
 
     def __post_init__(self) -> None:
+        if self.reuse is not None and self.reuse not in REUSE:
+            raise ValueError(f"there is no rule of reuse {self.reuse!r}: {', '.join(REUSE)}")
         if self.work_limit < 0:
             raise ValueError("the work limit can't be negative")
         if self.batch < 1:

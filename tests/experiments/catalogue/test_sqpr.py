@@ -25,6 +25,18 @@ SMALLEST = {
         "queries_per_host": 8,
     },
     "sqpr-soda": {**CLUSTER, "queries": 30, "epoch": 10},
+    "sqpr-reuse": TINY,
+    "sqpr-milp": {
+        "seeds": 1,
+        "hosts": (3,),
+        "streams_per_host": 4,
+        "queries_per_host": 6,
+        "seconds": 1.0,
+        "longer": (1.0,),
+        "from_saturation": 3,
+        "batches": (2,),
+        "batch_hosts": 3,
+    },
     "sqpr-load": {**CLUSTER, "submitted": (10, 20), "epoch": 10},
 }
 
@@ -74,9 +86,16 @@ def test_curves_never_fall_and_nobody_exceeds_the_bound(reports):
 
 def test_the_goals_of_admission_are_those_of_both_networks(reports):
     names = [goal.name for goal in reports["sqpr-admission"][0].goals]
-    assert "100 Mbps: sqpr over heuristic, least" in names
-    assert "1000 Mbps: sqpr over heuristic, mean" in names
+    for network in ("100 Mbps", "1000 Mbps"):
+        assert f"{network}: sqpr, no forecast over heuristic, least" in names
+        assert f"{network}: sqpr, limit 15 over heuristic, forecast, mean" in names
     assert names[-1] == "peak memory"
+
+
+@pytest.mark.parametrize("name", SMALLEST)
+def test_every_page_has_a_line_without_the_forecast(reports, name):
+    told = json.dumps(reports[name][0].rows)
+    assert "no forecast" in told or '"rule": "none"' in told
 
 
 def test_the_same_seed_gives_the_same_figures(reports):

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 from tests.placement.cosmos.systems import proxies, system
 
-from thalweg.experiments.cosmos.yardstick import partitioned, strongest
+from thalweg.experiments.cosmos.yardstick import (
+    informed,
+    partitioned,
+    strongest,
+    swapped,
+    without_hierarchy,
+)
 from thalweg.placement.cosmos.cost import weighted_edge_cut
 from thalweg.placement.cosmos.system import Settings
 
@@ -35,3 +41,26 @@ def test_its_mapping_is_balanced_and_better_than_naive() -> None:
         for m in (mapping, proxies(made))
     ]
     assert cut[0] < cut[1]
+
+
+def test_more_information_makes_the_cut_smaller_and_keeps_the_bound() -> None:
+    made = system(3, providers=8, queries=400, substreams=100)
+    plain, knowing, flat = (m(made, Settings()) for m in (partitioned, informed, without_hierarchy))
+    cut = [
+        weighted_edge_cut(made.network, made.substreams, made.queries, m).total
+        for m in (plain, knowing, flat, proxies(made))
+    ]
+    assert cut[1] < cut[0]
+    assert cut[2] < cut[3]
+    load = np.bincount(knowing, made.queries.weight, 8)
+    assert load.max() <= 1.1 * load.mean() + made.queries.weight.max()
+
+
+def test_swapping_parts_counts_ways_to_sources_and_proxies() -> None:
+    """The sums that decide are those of the whole cut: it falls with every swap."""
+    made = system(4, providers=8, queries=200, substreams=60)
+    part = np.arange(200, dtype=np.int32) % 8
+    before = weighted_edge_cut(made.network, made.substreams, made.queries, part).total
+    after = swapped(made, part, part, Settings())
+    assert sorted(np.bincount(after, minlength=8)) == [25] * 8
+    assert weighted_edge_cut(made.network, made.substreams, made.queries, after).total < before

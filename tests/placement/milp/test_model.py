@@ -19,7 +19,7 @@ from thalweg.placement.milp.whole import MILP, whole
 from thalweg.placement.problem import Problem
 from thalweg.placement.sqpr.planner import Sqpr
 from thalweg.placement.sqpr.prices import Prices
-from thalweg.placement.sqpr.reuse_forecast import ReuseForecast
+from thalweg.placement.sqpr.reuse_rules import ReuseForecast
 from thalweg.placement.sqpr.subset_dp import plan_query
 from thalweg.placement.sqpr.workload import MBPS, Workload, make_problem
 from thalweg.placement.strategy import Options

@@ -4,10 +4,11 @@ from math import inf
 import numpy as np
 import pytest
 from tests.placement.networked import SMALL, networked_problem
-from tests.placement.problems import two_way
+from tests.placement.problems import problem_of, two_way
 from tests.placement.soda.test_macro_w import problem as joins
 
 from thalweg.placement.arrays import NONE, floats, ints
+from thalweg.placement.cost import Weights
 from thalweg.placement.deployment import deployment
 from thalweg.placement.problem import Problem, Queries
 from thalweg.placement.soda import SODA, Soda
@@ -117,3 +118,33 @@ def test_it_says_what_it_can_not_go_on_from(deployed, says):
     assert verify(problem, present) == ()
     with pytest.raises(ValueError, match=says):
         Soda(running(problem, present), Options())
+
+
+def test_macro_w_moves_what_runs_where_only_that_makes_room():
+    """Two light joins stand on two hosts; a heavy one fits only if they share one."""
+    names = ("b0", "b1", "b2")
+    asked = problem_of(
+        {
+            "hosts": [
+                {"name": h, "cpu": 10, "out_bps": 1000, "in_bps": 1000} for h in ("h0", "h1")
+            ],
+            "streams": [
+                {"name": "a", "rate_bps": 1, "home": "h0"},
+                *({"name": b, "rate_bps": 1, "home": "h1"} for b in names),
+                *({"name": f"a{b}", "rate_bps": 1} for b in names),
+            ],
+            "operators": [
+                {"name": f"a⋈{b}", "inputs": ["a", b], "output": f"a{b}", "cpu": cpu}
+                for b, cpu in zip(names, (5, 5, 10), strict=True)
+            ],
+            "queries": [{"name": f"q{i}", "wants": f"a{b}"} for i, b in enumerate(names)],
+        }
+    )
+    even = Options(weights=Weights(network=0.0, balance=1.0), work_limit=300)
+    planner = Soda(asked, even)
+    planner.submit([0, 1])
+    assert sorted(h for h, _ in planner.deployment().runs.tolist()) == [0, 1]
+    assert planner._all_placed([2], [2]) is not None
+    assert planner._new_placed([2], [2]) is None
+    assert planner.submit([2]).admitted == (2,)
+    assert verify(asked, planner.deployment()) == ()

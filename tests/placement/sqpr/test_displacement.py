@@ -1,23 +1,15 @@
-"""A query that finds no room is given some: others move, one by one or as the solver says."""
+"""A query that finds no room is given some: another result moves."""
 
 from __future__ import annotations
-
-from collections import Counter
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.placement.problems import problem_of
 
-from thalweg.placement.arrays import NONE
-from thalweg.placement.cost import Weights
-from thalweg.placement.milp.room import Limits, make_room
 from thalweg.placement.problem import Problem
-from thalweg.placement.sqpr.displacement import in_the_way, put_back, take_out
+from thalweg.placement.sqpr.displacement import put_back, take_out
 from thalweg.placement.sqpr.planner import Sqpr
-from thalweg.placement.sqpr.prices import prices
-from thalweg.placement.sqpr.refusing import nearest
-from thalweg.placement.sqpr.shortages import shortages
 from thalweg.placement.sqpr.workload import MBPS, Workload, make_problem
 from thalweg.placement.strategy import Options
 from thalweg.placement.verify import verify
@@ -86,41 +78,3 @@ def test_what_is_taken_out_can_be_put_back_as_it_was(seed: int, pick: int) -> No
     np.testing.assert_allclose(ledger.cpu_left, cpu)
     np.testing.assert_allclose(ledger.out_left, out)
     np.testing.assert_allclose(ledger.in_left, into, atol=1e-3)
-
-
-def test_the_solver_makes_room_or_leaves_all_as_it_was() -> None:
-    """Whenever the programme refuses for want of bandwidth, the solver is asked by itself."""
-    found: Counter[bool] = Counter()
-    for seed in range(4):
-        problem = make_problem(NARROW, seed)
-        planner = Sqpr(problem, Options(work_limit=0))
-        for query in range(len(problem.queries)):
-            refusals = planner.submit([query]).refusals
-            if not refusals or not refusals[0].resource.startswith("bandwidth"):
-                continue
-            answer = _ask_the_solver(planner, query)
-            found[answer] += 1
-            served = planner.deployment().serves
-            assert (served[query] != NONE) == answer
-            assert verify(problem, planner.deployment()) == ()
-            if sum(found.values()) % 5 == 0:
-                break
-    assert found[True], "the neighbourhoods are drawn so badly that the solver never helps"
-    assert found[False]
-
-
-def _ask_the_solver(planner: Sqpr, query: int) -> bool:
-    ledger = planner.ledger
-    before = planner.deployment()
-    plans = planner.placing.abstract(query)
-    near = nearest(ledger, plans, prices(ledger, Weights()), planner.placing.forecast, NONE)
-    assert near is not None
-    others = in_the_way(ledger, shortages(ledger, near))
-    answer = make_room(ledger, query, plans, near, others, Weights(), Limits(nodes=100))
-    after = planner.deployment()
-    kept = before.serves != NONE
-    assert (after.serves[kept] != NONE).all(), "what was admitted is never dropped"
-    helped = answer is not None and answer.values is not None
-    if not helped:
-        assert after == before
-    return helped

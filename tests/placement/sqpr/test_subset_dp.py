@@ -18,7 +18,7 @@ from thalweg.placement.problem import Hosts, Problem
 from thalweg.placement.rows import Run, Send
 from thalweg.placement.sqpr.offers import offer
 from thalweg.placement.sqpr.prices import Prices, prices
-from thalweg.placement.sqpr.reuse_forecast import DISCOUNT, ReuseForecast
+from thalweg.placement.sqpr.reuse_rules import DISCOUNT, ReuseForecast
 from thalweg.placement.sqpr.shortages import shortages
 from thalweg.placement.sqpr.subset_dp import cheapest, plan_query
 from thalweg.placement.sqpr.workload import Workload, make_problem

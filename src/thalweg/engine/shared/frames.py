@@ -7,7 +7,8 @@ Columns are named by position, `c0`, `c1`, …, beside a few columns of the engi
   has e = FOREVER, and is taken back by a later row of negative weight.
 - a *stream* has `_ts`, the instant, `_pos`, the order among equal instants, and `_w`, how often.
 - a *result* has `_ts` and `_op`, +1 or -1; minus comes first within an instant.
-- `_h` is a hash of some key columns; it decides which task looks at a row, and sorts the segments.
+- `_h` is the hash of some key columns (`state.hashing`); it decides which task looks at a row, and
+  sorts the segments.
 """
 
 from __future__ import annotations
@@ -82,19 +83,6 @@ def aligned(frame: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
     return frame[like.columns]
 
 
-def with_hash(frame: pl.DataFrame, keys: list[pl.Expr]) -> pl.DataFrame:
-    """The frame with `_h`, a hash of the keys that is equal wherever the keys are equal."""
-    return frame.with_columns(hash_of(keys).alias(H))
-
-
-def hash_of(keys: list[pl.Expr]) -> pl.Expr:
-    if not keys:
-        return pl.lit(0, dtype=pl.UInt64)
-    if len(keys) == 1:
-        return keys[0].hash()
-    return pl.struct([k.alias(f"k{i}") for i, k in enumerate(keys)]).hash()
-
-
 def events(frame: pl.DataFrame, upto: int) -> pl.DataFrame:
     """Starts and ends of interval rows as single events at `_t`, those before `upto`."""
     start, end, weight = (frame[c].to_numpy() for c in (T, E, W))
@@ -131,9 +119,7 @@ __all__ = [
     "empty_relation",
     "empty_stream",
     "events",
-    "hash_of",
     "name",
     "names",
     "net",
-    "with_hash",
 ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import polars as pl
@@ -20,6 +21,7 @@ from thalweg.engine.shared.ingest.landing import Receipt
 from thalweg.engine.shared.tick.executors import Executor
 from thalweg.engine.sinks.base import Sink
 from thalweg.engine.sinks.registry import open_sink
+from thalweg.engine.site.backup import pack, staged, sweep
 from thalweg.engine.site.book import Book, kind_of
 from thalweg.engine.site.errors import SiteError, Unknown, WrongUse
 from thalweg.engine.site.explaining import explain
@@ -104,6 +106,7 @@ class Site:
         self._open_sink, self._on_close = open_sink, on_close
         self._closed = False
         self.engine.landing.sweep()
+        sweep(folder)
         try:
             self.registry.restore()
         except BaseException:
@@ -286,6 +289,13 @@ class Site:
         """Call the listener, on any thread, after every tick and every change of the catalog, and
         when the site closes; gives how to stop it."""
         return self.listeners.listen(listener)
+
+    def back_up(self, target: Path) -> None:
+        """Write all that is durable to one file. Ticks wait only until its files are linked."""
+        with ExitStack() as held:
+            with self.gate.between_ticks():
+                stage = held.enter_context(staged(self.engine.store))
+            pack(stage, target)
 
     # --- what is going on
 

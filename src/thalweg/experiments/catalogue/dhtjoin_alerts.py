@@ -157,6 +157,11 @@ def _beside(rows: list[dict[str, Any]]) -> list[Beside]:
 
 
 NOTES = (
+    "**Read this page with care.** The source's figures are of a query of type 2, whose joins are "
+    "on different attributes; this runs one of type 1 on a model of the flow, not on joins between "
+    "peers. Its messages leave the alerts out, and its goal holds the best of several settings "
+    "against a figure that the source gives as a mean. Until it is run with real joins, it shows "
+    "that alerts as printed lose results, and no more.",
     "Final results are not counted as messages: they are what the user asked for. Renewals of "
     "leases (column alerts) don't grow with the rates of the streams, and are counted apart.",
 )

@@ -14,6 +14,8 @@ from thalweg.experiments.sqpr.grid import Grid, measure
 from thalweg.placement.sqpr.workload import MBPS, Workload
 from thalweg.placement.strategy import Options
 
+PLAIN = "no forecast"
+
 
 @dataclass(frozen=True)
 class Parameters:
@@ -49,8 +51,10 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         )
         for mbps in parameters.host_mbps
     }
+    limit = parameters.work_limit
     planners = {
-        _batch(n): filling("sqpr", Options(work_limit=parameters.work_limit, batch=n))
+        _batch(n, note): filling("sqpr", Options(work_limit=limit, batch=n, reuse=reuse))
+        for note, reuse in (("", "forecast"), (PLAIN, "none"))
         for n in parameters.batches
     }
     grid = measure(parameters.seeds, workloads, planners, progress)
@@ -60,7 +64,11 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         "Queries planned in batches (SQPR, figure 4b)",
         {**asdict(parameters), "seeds": grid.seeds},
         grid.rows("network", (_batch(parameters.batches[0]),)),
-        beside=[_beside(parameters, grid, network) for network in grid.workloads],
+        beside=[
+            _beside(parameters, grid, network, note)
+            for network in grid.workloads
+            for note in ("", PLAIN)
+        ],
         figures={
             f"{network.split()[0]}-mbps": curves(
                 points,
@@ -74,8 +82,8 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     )
 
 
-def _beside(parameters: Parameters, grid: Grid, network: str) -> Beside:
-    one, many = _batch(parameters.batches[0]), _batch(parameters.batches[-1])
+def _beside(parameters: Parameters, grid: Grid, network: str, note: str) -> Beside:
+    one, many = _batch(parameters.batches[0], note), _batch(parameters.batches[-1], note)
     change = grid.ratio(network, many, one) - 1
     return Beside(
         f"4(b), {network}",
@@ -84,9 +92,10 @@ def _beside(parameters: Parameters, grid: Grid, network: str) -> Beside:
         ""
         if change < -0.01
         else "a batch is not one large programme here: its queries are planned one after another, "
-        "whichever needs least first, so that they do not get harder",
+        "whichever needs least first, so that they do not get harder (as one model: "
+        "sqpr-milp)",
     )
 
 
-def _batch(size: int) -> str:
-    return f"batches of {size}"
+def _batch(size: int, note: str = "") -> str:
+    return f"batches of {size}" + (f", {note}" if note else "")

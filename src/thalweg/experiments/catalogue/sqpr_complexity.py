@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from thalweg.experiments.report import Beside, Progress, Report
+from thalweg.experiments.report import Beside, Goal, Progress, Report
 from thalweg.experiments.sqpr.figures import curves
 from thalweg.experiments.sqpr.filling import filling
 from thalweg.experiments.sqpr.grid import Grid, measure, usual_cpu
+from thalweg.experiments.sqpr.planners import (
+    HEURISTIC,
+    PLAIN,
+    REFERENCE,
+    SQPR,
+    sqpr_planners,
+)
 from thalweg.placement.sqpr.workload import MBPS, Workload
 from thalweg.placement.strategy import Options
-
-SQPR, REFERENCE = "sqpr", "aggregate host"
 
 
 @dataclass(frozen=True)
@@ -49,23 +54,30 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         for mbps in parameters.host_mbps
         for ways in parameters.ways
     }
-    planners = {
-        SQPR: filling("sqpr", Options(work_limit=parameters.work_limit)),
-        REFERENCE: filling("aggregate-host"),
-    }
+    planners = sqpr_planners(Options(work_limit=parameters.work_limit))
+    planners |= {HEURISTIC: filling("heuristic"), REFERENCE: filling("aggregate-host")}
     grid = measure(parameters.seeds, workloads, planners, progress)
 
     def line(mbps: float, planner: str) -> list[list[float]]:
         return grid.across([_label(mbps, ways) for ways in parameters.ways], planner)
 
-    lines = {f"sqpr, {mbps:g} Mbps": line(mbps, SQPR) for mbps in parameters.host_mbps}
+    lines = {
+        f"{planner}, {mbps:g} Mbps": line(mbps, planner)
+        for mbps in parameters.host_mbps
+        for planner in (SQPR, PLAIN, HEURISTIC)
+    }
     lines[REFERENCE] = line(parameters.host_mbps[0], REFERENCE)
     return Report(
         "sqpr-complexity",
         "Admitted queries by the number of streams they join (SQPR, figure 5c)",
         {**asdict(parameters), "seeds": grid.seeds, "cpu of a host": cpu},
-        grid.rows("joins", (REFERENCE,)),
-        beside=[_beside(parameters, grid, mbps) for mbps in parameters.host_mbps],
+        grid.rows("joins", (HEURISTIC, REFERENCE)),
+        goals=_goals(parameters, grid),
+        beside=[
+            _beside(parameters, grid, mbps, planner)
+            for mbps in parameters.host_mbps
+            for planner in (SQPR, PLAIN)
+        ],
         figures={
             "ways": curves(
                 parameters.ways,
@@ -78,12 +90,25 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     )
 
 
-def _beside(parameters: Parameters, grid: Grid, mbps: float) -> Beside:
+def _goals(parameters: Parameters, grid: Grid) -> list[Goal]:
+    """A planner that can't spread a query misses these where bandwidth is short."""
+    return [
+        Goal(
+            f"{_label(mbps, ways)}: {PLAIN} over aggregate host",
+            grid.ratio(_label(mbps, ways), PLAIN, REFERENCE),
+            0.9,
+        )
+        for mbps in parameters.host_mbps
+        for ways in parameters.ways
+    ]
+
+
+def _beside(parameters: Parameters, grid: Grid, mbps: float, planner: str) -> Beside:
     few, many = parameters.ways[0], parameters.ways[-1]
-    admitted = [grid.mean_admitted(_label(mbps, ways), SQPR) for ways in (few, many)]
-    ratios = [grid.ratio(_label(mbps, ways), SQPR, REFERENCE) for ways in parameters.ways]
+    admitted = [grid.mean_admitted(_label(mbps, ways), planner) for ways in (few, many)]
+    ratios = [grid.ratio(_label(mbps, ways), planner, REFERENCE) for ways in parameters.ways]
     return Beside(
-        f"5(c), {mbps:g} Mbps",
+        f"5(c), {mbps:g} Mbps, {planner}",
         "complex queries admit fewer; the share of the optimistic bound hardly depends on them",
         f"{admitted[0]:.0f} queries of {few} streams, {admitted[1]:.0f} of {many}; "
         f"{min(ratios):.2f} to {max(ratios):.2f} of the aggregate host",

@@ -16,9 +16,10 @@ from thalweg.experiments.sqpr.cluster import cluster, cluster_problem
 from thalweg.experiments.sqpr.figures import distributions
 from thalweg.experiments.sqpr.filling import filling, host_loads
 from thalweg.experiments.sqpr.grid import Grid, measure
+from thalweg.experiments.sqpr.planners import SQPR, sqpr_planners
 from thalweg.placement.strategy import Options
 
-SQPR, SODA = "sqpr", "soda"
+SODA = "soda"
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     }
     limit = parameters.work_limit
     planners = {
-        SQPR: filling("sqpr", Options(weights=EVEN_LOAD, work_limit=limit)),
+        **sqpr_planners(Options(weights=EVEN_LOAD, work_limit=limit)),
         SODA: filling("soda", Options(weights=EVEN_LOAD, work_limit=limit, batch=parameters.epoch)),
     }
     grid = measure(parameters.seeds, workloads, planners, progress, cluster_problem)

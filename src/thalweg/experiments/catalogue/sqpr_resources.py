@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from thalweg.experiments.report import Beside, Progress, Report
+from thalweg.experiments.report import Beside, Goal, Progress, Report
 from thalweg.experiments.sqpr.figures import curves
 from thalweg.experiments.sqpr.filling import filling
 from thalweg.experiments.sqpr.grid import Grid, measure
+from thalweg.experiments.sqpr.planners import (
+    HEURISTIC,
+    PLAIN,
+    REFERENCE,
+    SQPR,
+    sqpr_planners,
+)
 from thalweg.placement.sqpr.workload import MBPS, Workload
 from thalweg.placement.strategy import Options
-
-SQPR, REFERENCE = "sqpr", "aggregate host"
 
 
 @dataclass(frozen=True)
@@ -51,23 +56,26 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         for mbps in parameters.host_mbps
         for share in parameters.cpu_shares
     }
-    planners = {
-        SQPR: filling("sqpr", Options(work_limit=parameters.work_limit)),
-        REFERENCE: filling("aggregate-host"),
-    }
+    planners = sqpr_planners(Options(work_limit=parameters.work_limit))
+    planners |= {HEURISTIC: filling("heuristic"), REFERENCE: filling("aggregate-host")}
     grid = measure(parameters.seeds, workloads, planners, progress)
 
     def line(mbps: float, planner: str) -> list[list[float]]:
         return grid.across([_label(mbps, share) for share in parameters.cpu_shares], planner)
 
-    lines = {f"sqpr, {mbps:g} Mbps": line(mbps, SQPR) for mbps in parameters.host_mbps}
+    lines = {
+        f"{planner}, {mbps:g} Mbps": line(mbps, planner)
+        for mbps in parameters.host_mbps
+        for planner in (SQPR, PLAIN)
+    }
     lines[REFERENCE] = line(parameters.host_mbps[-1], REFERENCE)
     return Report(
         "sqpr-resources",
         "Admitted queries by the resources of hosts (SQPR, figure 5b)",
         {**asdict(parameters), "seeds": grid.seeds},
-        grid.rows("hosts", (REFERENCE,)),
-        beside=[_beside(parameters, grid)],
+        grid.rows("hosts", (HEURISTIC, REFERENCE)),
+        goals=_goals(parameters, grid),
+        beside=[_beside(parameters, grid, planner) for planner in (SQPR, PLAIN)],
         figures={
             "resources": curves(
                 [100 * share for share in parameters.cpu_shares],
@@ -80,15 +88,27 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     )
 
 
-def _beside(parameters: Parameters, grid: Grid) -> Beside:
+def _goals(parameters: Parameters, grid: Grid) -> list[Goal]:
+    return [
+        Goal(
+            f"{_label(mbps, share)}: {PLAIN} over aggregate host",
+            grid.ratio(_label(mbps, share), PLAIN, REFERENCE),
+            0.95,
+        )
+        for mbps in parameters.host_mbps
+        for share in parameters.cpu_shares
+    ]
+
+
+def _beside(parameters: Parameters, grid: Grid, planner: str) -> Beside:
     ratios = [
-        grid.ratio(_label(mbps, share), SQPR, REFERENCE)
+        grid.ratio(_label(mbps, share), planner, REFERENCE)
         for mbps in parameters.host_mbps
         if mbps >= 1000
         for share in parameters.cpu_shares
     ]
     return Beside(
-        "5(b)",
+        f"5(b), {planner}",
         "with more CPU and 10 Gbps, SQPR stays near the optimum: its model does not grow",
         f"{min(ratios):.2f} to {max(ratios):.2f} of the aggregate host from 1 Gbps on",
     )

@@ -39,6 +39,7 @@ from thalweg.placement.cosmos.view import View, global_view, view
 class Adaptation:
     settings: Settings = field(default_factory=Settings)
     caution: Caution = field(default_factory=Caution)
+    anew: bool = True  # where all stand as if by chance, distribute anew; without, 3.3 alone
 
 
 def redistribute(
@@ -49,7 +50,9 @@ def redistribute(
     graph = build(system, provider, settings, stay=True, run=run)
     # No room is kept for packing: queries are where they are, and who kept to the bound may stay.
     limits = Limits(system.limits(settings.balance), settings.balance, [0.0] * system.root.height)
-    if run(system.root, "map", lambda: _is_by_chance(system, graph, limits, adaptation.caution)):
+    if adaptation.anew and run(
+        system.root, "map", lambda: _is_by_chance(system, graph, limits, adaptation.caution)
+    ):
         return distribute(system, provider, settings, run=run)
     library = Library.of(graph)
 

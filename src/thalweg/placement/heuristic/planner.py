@@ -3,7 +3,8 @@
 For each abstract plan of a query and each host, it tries to run the plan there, on that one host,
 with what other hosts can send it (`recipes`). Of all candidates that fit, the best by the weighted
 objective is taken (`heuristic_search`). Earlier decisions stand, and a query's new operators never
-spread over several hosts.
+spread over several hosts. The source's planner looks at the objective alone; a rule of reuse
+(`Options.reuse`) favours sub-joins that others may want, as SQPR's does.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from thalweg.placement.ledger import Ledger
 from thalweg.placement.migrations import host_changes
 from thalweg.placement.problem import Problem
 from thalweg.placement.rows import Run, Send, Shortage
+from thalweg.placement.sqpr.reuse_rules import reuse_rule
 from thalweg.placement.strategy import Decision, Options, Refusal, online_strategy
 
 
@@ -27,6 +29,7 @@ class Heuristic:
         self._problem = problem
         self._weights = options.weights
         self._ledger = Ledger(problem, problem.running)
+        self._reuse = reuse_rule(options.reuse or "none")
 
     def submit(self, queries: Sequence[int]) -> Decision:
         answers = {query: self._submit(query) for query in queries}
@@ -48,7 +51,7 @@ class Heuristic:
         if server is not None:
             return self._serve_as_well(query, server)
         try:
-            best, nearest = Search(self._ledger, self._weights, query).run()
+            best, nearest = Search(self._ledger, self._weights, query, self._reuse).run()
         except TooManyPlans as error:
             return Refusal(query, "work limit", None, str(error))
         if best is None:

@@ -14,6 +14,7 @@ from thalweg.placement.heuristic.listing import list_plans
 from thalweg.placement.heuristic.recipes import Recipe, RecipeMaker, host_groups
 from thalweg.placement.ledger import Ledger
 from thalweg.placement.rows import Shortage
+from thalweg.placement.sqpr.reuse_rules import NoRule, ReuseRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +25,16 @@ class Candidate:
 
 
 class Search:
-    def __init__(self, ledger: Ledger, weights: Weights, query: int) -> None:
+    def __init__(
+        self, ledger: Ledger, weights: Weights, query: int, reuse: ReuseRule | None = None
+    ) -> None:
         problem = ledger.problem
         self._problem = problem
         self._ledger = ledger
         self._weights = weights
+        self._reuse = reuse or NoRule()
+        self._plans = abstract_plans(problem, int(problem.queries.wanted[query]))
+        self._reuse.see(self._plans)
         self._wanted = int(problem.queries.wanted[query])
         self._proxy = int(problem.queries.proxy[query])
         self._bound_ms = float(problem.queries.latency_bound_ms[query])
@@ -43,7 +49,7 @@ class Search:
 
     def run(self) -> tuple[Candidate | None, Shortage | None]:
         """The best candidate; or, where there is none, what the nearest one lacks."""
-        plans = abstract_plans(self._problem, self._wanted)
+        plans = self._plans
         alike = self._bound_ms == inf and self._proxy == NONE
         groups = host_groups(self._ledger, plans, alike)
         maker = RecipeMaker(self._ledger, plans)
@@ -83,7 +89,7 @@ class Search:
         )
         if not fits.any():
             return best
-        prices = self._prices(cpu, in_bps, hosts[fits])
+        prices = self._prices(cpu, in_bps, hosts[fits]) - self._discount(recipe)
         cheapest = int(np.argmin(prices))
         if best is not None and best.price <= prices[cheapest]:
             return best
@@ -109,6 +115,15 @@ class Search:
             + weights.balance * np.maximum(after, self._busiest)
         )
         return prices
+
+    def _discount(self, recipe: Recipe) -> float:
+        """What a rule of reuse takes off the price of the recipe's CPU (O₃)."""
+        operators = self._problem.operators
+        saved = sum(
+            float(operators.cpu[o]) * self._reuse.discount(self._plans, int(operators.output[o]))
+            for o in recipe.operators
+        )
+        return self._weights.cpu * saved / float(self._problem.hosts.cpu.sum()) if saved else 0.0
 
     def _elsewhere(self, recipe: Recipe, host: int) -> Shortage | None:
         """What those lack who should send to the host, or take the result from it."""

@@ -1,4 +1,4 @@
-"""The mixed integer programme of SQPR (section III): model, solver, and its two uses.
+"""The mixed integer programme of SQPR (section III): model in two forms, and the solver.
 
-`whole` plans all of a small problem at once, `room` moves a few results to make room for a query.
+`whole` plans all of a small problem at once; `sqpr_milp` uses the same model query by query.
 """

@@ -6,6 +6,8 @@ from thalweg.placement.cost import Weights
 from thalweg.placement.milp.instance import Instance
 from thalweg.placement.milp.linear import INFINITY, Model, Terms
 
+_BEYOND = 1_000  # what runs may use more than a host has, if rates have changed
+
 
 def capacities(instance: Instance, weights: Weights, model: Model) -> None:
     problem = instance.problem
@@ -30,17 +32,17 @@ def capacities(instance: Instance, weights: Weights, model: Model) -> None:
         (into, instance.in_left),
     ):
         for host, terms in needs.items():
-            _capacity(model, terms, left[host])
+            capacity(model, terms, left[host])
     for pair, terms in link.items():
         if pair in instance.link_left:
-            _capacity(model, terms, instance.link_left[pair])
+            capacity(model, terms, instance.link_left[pair])
     if weights.balance > 0:
-        _balance(instance, weights, model, cpu)
+        balance(instance, weights, model, cpu)
 
 
-def _capacity(model: Model, terms: Terms, left: float) -> None:
+def capacity(model: Model, terms: Terms, left: float) -> None:
     """Scaled to 1, so that CPU and bits per second mean the same to the solver's tolerances."""
-    if left == INFINITY or sum(factor for _, factor in terms) <= left:
+    if left == INFINITY or sum(f * model.most.get(v, 1) for v, f in terms) <= left:
         return
     if left <= 0:
         for variable, factor in terms:
@@ -53,10 +55,10 @@ def _capacity(model: Model, terms: Terms, left: float) -> None:
     model.row(-INFINITY, [(v, f / left) for v, f in terms if f <= left], 1.0)
 
 
-def _balance(instance: Instance, weights: Weights, model: Model, cpu: dict[int, Terms]) -> None:
+def balance(instance: Instance, weights: Weights, model: Model, cpu: dict[int, Terms]) -> None:
     """O₄: one variable above every host's utilisation."""
     capacity = instance.problem.hosts.cpu
-    model.busiest = model.binary(weights.balance)
+    model.busiest = model.count(_BEYOND, weights.balance)
     for host, terms in cpu.items():
         whole = float(capacity[host])
         if 0 < whole < INFINITY:

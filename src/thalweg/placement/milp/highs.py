@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import highspy
@@ -22,7 +23,15 @@ class Answer:
     nodes: int = 0
 
 
-def solve(model: Model, *, nodes: int, gap: float, seconds: float) -> Answer:
+def solve(
+    model: Model,
+    *,
+    nodes: int,
+    gap: float,
+    seconds: float,
+    start: Sequence[float] | None = None,
+) -> Answer:
+    """`start` is a solution to go on from; one that is none is left aside."""
     highs = highspy.Highs()  # type: ignore[no-untyped-call]
     for option, value in (
         ("output_flag", False),
@@ -36,6 +45,10 @@ def solve(model: Model, *, nodes: int, gap: float, seconds: float) -> Answer:
     ):
         highs.setOptionValue(option, value)
     highs.passModel(_lp(model))
+    if start is not None:
+        solution = highspy.HighsSolution()
+        solution.col_value = list(start)
+        highs.setSolution(solution)
     highs.run()
     status = highs.getModelStatus()
     info = highs.getInfo()
@@ -55,7 +68,7 @@ def _lp(model: Model) -> highspy.HighsLp:
     lp.num_row_ = len(model.rows)
     lp.col_cost_ = np.array(model.costs)
     lp.col_lower_ = np.zeros(count)
-    lp.col_upper_ = np.ones(count)
+    lp.col_upper_ = np.array([float(model.most.get(v, 1)) for v in range(count)])
     lp.integrality_ = [highspy.HighsVarType.kInteger] * count
     if model.busiest is not None:
         kinds = [highspy.HighsVarType.kInteger] * count

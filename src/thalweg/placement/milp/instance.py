@@ -35,3 +35,4 @@ class Instance:
     in_left: dict[int, float]
     link_left: dict[tuple[int, int], float]  # of links that are limited
     hops: int = 1  # how often a stream may be passed on before it is used
+    needed: frozenset[Place] = frozenset()  # used there by what is fixed: has to be there

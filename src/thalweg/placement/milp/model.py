@@ -15,6 +15,7 @@ from thalweg.placement.cost import Weights
 from thalweg.placement.milp.capacities import capacities
 from thalweg.placement.milp.instance import Instance
 from thalweg.placement.milp.linear import INFINITY, Model, Terms
+from thalweg.placement.problem import Problem
 from thalweg.placement.rows import Place, Run, Send
 
 
@@ -33,8 +34,7 @@ def build(instance: Instance, weights: Weights) -> Model:
 
 def _variables(instance: Instance, weights: Weights, model: Model) -> None:
     problem = instance.problem
-    cpu_scale = _inverse(float(problem.hosts.cpu.sum()))
-    bps_scale = _inverse(float(problem.hosts.out_bps.sum()))
+    cpu_scale, bps_scale = scales(problem)
     for operator in instance.operators:
         pinned = int(problem.operators.pinned[operator])
         cost = weights.cpu * cpu_scale * float(problem.operators.cpu[operator])
@@ -68,6 +68,8 @@ def _traffic(instance: Instance) -> dict[int, tuple[list[int], list[int]]]:
             receivers.setdefault(stream, set()).update(instance.hosts)
     for demand in instance.demands:
         receivers.setdefault(demand.stream, set()).update(demand.hosts)
+    for host, stream in instance.needed:
+        receivers.setdefault(stream, set()).add(host)
     if instance.hops > 1:
         for stream in receivers:
             receivers[stream].update(instance.hosts)
@@ -106,7 +108,7 @@ def _availability(
         for stream in problem.operators.inputs[operator].tolist():
             if (host, stream) not in instance.given:
                 ways = _ways(instance, sources, arrivals, (host, stream))
-                model.row(-INFINITY, [(run, 1.0), *_negative(ways)], 0.0)
+                model.row(-INFINITY, [(run, 1.0), *negative(ways)], 0.0)
     for (sender, _, stream, hop), send in model.sends.items():  # III.5c
         if hop == 1:
             made = sources.get((sender, stream), [])
@@ -115,7 +117,7 @@ def _availability(
             origin = made
         else:
             origin = arrivals.get((sender, stream, hop - 1), [])
-        model.row(-INFINITY, [(send, 1.0), *_negative(origin)], 0.0)
+        model.row(-INFINITY, [(send, 1.0), *negative(origin)], 0.0)
 
 
 def _ways(
@@ -136,6 +138,8 @@ def _demands(
     sources: dict[Place, Terms | None],
     arrivals: dict[tuple[int, int, int], Terms],
 ) -> None:
+    for place in sorted(instance.needed - instance.given):
+        model.row(1.0, _ways(instance, sources, arrivals, place), INFINITY)
     for number, demand in enumerate(instance.demands):
         servers: Terms = [(model.serves[host, number], 1.0) for host in demand.hosts]
         model.row(1.0 if demand.required else 0.0, servers, 1.0)  # III.4b, IV.9
@@ -143,11 +147,16 @@ def _demands(
             place = (host, demand.stream)
             if place not in instance.given:
                 ways = _ways(instance, sources, arrivals, place)
-                model.row(-INFINITY, [(model.serves[host, number], 1.0), *_negative(ways)], 0.0)
+                model.row(-INFINITY, [(model.serves[host, number], 1.0), *negative(ways)], 0.0)
 
 
-def _negative(terms: Terms) -> Terms:
+def negative(terms: Terms) -> Terms:
     return [(variable, -factor) for variable, factor in terms]
+
+
+def scales(problem: Problem) -> tuple[float, float]:
+    """λ₃ and λ₂: what one unit of CPU, and one bit per second, is of the whole system's."""
+    return _inverse(float(problem.hosts.cpu.sum())), _inverse(float(problem.hosts.out_bps.sum()))
 
 
 def _inverse(total: float) -> float:

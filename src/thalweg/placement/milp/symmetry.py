@@ -28,7 +28,7 @@ def alike(instance: Instance) -> list[list[int]]:
     if instance.link_left:
         return []
     problem = instance.problem
-    singled_out = {host for host, _ in instance.given}
+    singled_out = {host for host, _ in instance.given | instance.needed}
     singled_out |= {int(problem.operators.pinned[o]) for o in instance.operators}
     for demand in instance.demands:
         if set(demand.hosts) != set(instance.hosts):

@@ -1,8 +1,9 @@
 """The whole problem at once (SQPR, III.8): all queries, all hosts, nothing fixed.
 
-For small problems, and to judge the planners that go query by query: the model has about hosts² ×
-streams variables. A stream may be passed on once before it is used, which is no limit in practice:
-with b copies that a host can send, b² hosts are reached.
+For small problems, and to judge the planners that go query by query. Where links have no limits of
+their own, the model has a few variables for each host and stream (`counted`). Where they have, it
+has hosts² × streams, and a stream may be passed on once before it is used, which is no limit in
+practice: with b copies that a host can send, b² hosts are reached.
 """
 
 from __future__ import annotations
@@ -12,10 +13,8 @@ import numpy as np
 from thalweg.placement.abstract import abstract_plans
 from thalweg.placement.arrays import NONE
 from thalweg.placement.ledger import Ledger
-from thalweg.placement.milp.highs import solve
 from thalweg.placement.milp.instance import Demand, Instance
-from thalweg.placement.milp.model import build, chosen
-from thalweg.placement.milp.symmetry import order_alike
+from thalweg.placement.milp.solving import Limits, best_plan
 from thalweg.placement.problem import Problem
 from thalweg.placement.strategy import Options, Outcome, Refusal, Strategy
 
@@ -64,21 +63,18 @@ def whole(problem: Problem, hops: int = 2) -> Instance:
 
 def plan(problem: Problem, options: Options) -> Outcome:
     _check(problem)
-    instance = whole(problem)
-    model = build(instance, options.weights)
-    order_alike(instance, model)
-    answer = solve(model, nodes=max(options.work_limit, 1), gap=GAP, seconds=SECONDS)
-    assert answer.values is not None, "serving nobody is a solution, and HiGHS starts from it"
+    limits = Limits(max(options.work_limit, 1), GAP, SECONDS)
+    answer, plan = best_plan(whole(problem), options.weights, limits)
+    assert plan is not None, "serving nobody is a solution, and HiGHS starts from it"
     ledger = Ledger(problem)
-    runs, sends, serves = chosen(model, answer.values)
-    for run in runs:
+    for run in plan.runs:
         ledger.add_run(run)
-    for send in sends:
+    for send in plan.sends:
         ledger.add_send(send)
     for number, askers in enumerate(wishes(problem).values()):
-        if number in serves:
+        if number in plan.serves:
             for query in askers:
-                ledger.serve(query, serves[number])
+                ledger.serve(query, plan.serves[number])
     ledger.sweep(list(ledger.providers))  # within the gap, a solution may hold what it does not use
     proof = "the best there is" if answer.proven else "the best found within the work limit"
     left_out = sorted(set(range(len(problem.queries))) - set(ledger.server))
@@ -92,7 +88,9 @@ def _check(problem: Problem) -> None:
         raise ValueError("this model knows no latency: choose sqpr for queries with a bound")
     if problem.running is not None:
         raise ValueError("this model plans from nothing: leave `running` out, or choose sqpr")
-    size = 2 * len(problem.hosts) ** 2 * len(problem.streams)
+    hosts = len(problem.hosts)
+    ways = 3 * hosts if problem.hosts.link_bps is None else 2 * hosts**2
+    size = ways * len(problem.streams)
     if size > LARGEST:
         raise ValueError(
             f"about {size:,} variables are too many for one model (at most {LARGEST:,}): "

@@ -1,12 +1,14 @@
-"""macroW: all new operators of an epoch placed by one mixed integer programme (SQPR, V-B).
+"""macroW: operators placed by one mixed integer programme, across all queries (SQPR, V-B).
 
     a[o,h]   operator o runs at host h              Σ over h is 1
     r[s,h]   stream s is received at host h         r ≥ a[user,h] − a[maker,h]
 
-CPU and bandwidth of every host hold, what runs already stays, and the busiest host's load weighs
-with the traffic. Which host sends what a new operator makes would take a variable for each pair of
-hosts, and most of the time: that is left to the check that follows. The work limit is in nodes of
-the search tree. None is the answer where nothing was found: then miniW places.
+CPU and bandwidth of every host hold, what the layout has stays, and the busiest host's load weighs
+with the traffic. `planner` asks with an empty layout, so that every operator may move, and where
+that finds nothing, for the new ones alone. Which host sends what a new operator makes would take a
+variable for each pair of hosts, and most of the time: that is left to the check that follows. The
+work limit is in nodes of the search tree. None is the answer where nothing was found: then miniW
+places.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from thalweg.placement.milp.highs import solve
 from thalweg.placement.milp.linear import INFINITY, Model, Terms
 from thalweg.placement.soda.layout import Layout
 
-MOST_BINARIES = 4_000  # beyond that, not even the first relaxation comes in time
+MOST_BINARIES = 8_000  # beyond that, not even the first relaxation comes in time
 _GAP = 0.1  # miniW goes on from there
 _SECONDS = 60.0  # a safety net; the limit that counts is in nodes
 

@@ -29,11 +29,17 @@ MOVES_PER_NODE = 10  # of the work limit: a node of the search takes as long as 
 
 class Soda:
     def __init__(
-        self, problem: Problem, options: Options, template: Template = given_template
+        self,
+        problem: Problem,
+        options: Options,
+        template: Template = given_template,
+        *,
+        all_operators: bool = True,
     ) -> None:
         self._problem = problem
         self._options = options
         self._template = template
+        self._all_operators = all_operators  # macroW moves what runs as well
         self._layout = Layout(problem)
         self._maker: dict[int, int] = {}  # stream -> the one operator that makes it
         self._admitted: list[int] = []
@@ -91,18 +97,43 @@ class Soda:
             new = self._added(query, glued)
             glued.update(self._outputs(new))
             added += new
-        wanted, proxy = self._problem.queries.wanted, self._problem.queries.proxy
-        served = [int(wanted[q]) for q in queries if proxy[q] == NONE]
         if not added:
             return False
+        for placed in (self._all_placed, self._new_placed):
+            hosts = placed(queries, added)
+            if hosts is not None and self._try(hosts, glued, queries):
+                return True
+        return False
+
+    def _all_placed(self, queries: Sequence[int], added: list[int]) -> dict[int, int] | None:
+        """A host for every operator, those that run included: SODA plans across all queries."""
+        if not self._layout.host_of or not self._all_operators:
+            return None  # where all are new, it is the same model
+        bare = Layout(self._problem)
+        everyone = [*self._admitted, *queries]
+        for query in everyone:
+            if self._problem.queries.proxy[query] != NONE:
+                bare.serve(int(self._problem.queries.wanted[query]), self._proxy(query))
+        operators = [*self._layout.host_of, *added]
+        return self._placed(bare, everyone, operators)
+
+    def _new_placed(self, queries: Sequence[int], added: list[int]) -> dict[int, int] | None:
+        """As before for what runs; hosts for the new operators only."""
+        found = self._placed(self._layout, queries, added)
+        return None if found is None else {**self._layout.host_of, **found}
+
+    def _placed(
+        self, layout: Layout, queries: Sequence[int], operators: list[int]
+    ) -> dict[int, int] | None:
+        wanted = self._problem.queries.wanted
+        served = dict.fromkeys(int(wanted[q]) for q in queries if self._proxy(q) == NONE)
         nodes = self._options.work_limit // MOVES_PER_NODE
-        hosts = place_all(
-            self._layout, added, list(dict.fromkeys(served)), self._options.weights, nodes
-        )
-        if hosts is None:
-            return False
-        for operator in added:
-            self._layout.put(operator, hosts[operator])
+        return place_all(layout, operators, list(served), self._options.weights, nodes)
+
+    def _try(self, hosts: dict[int, int], glued: dict[int, int], queries: Sequence[int]) -> bool:
+        """Whether this placement may run; if not, everything is as it was."""
+        before = dict(self._layout.host_of)
+        self._put_all(hosts)
         for query in queries:
             self._admit(query)
         if self._layout.overload() == 0 and self._in_time(self._layout):
@@ -110,9 +141,20 @@ class Soda:
             return True
         for query in reversed(queries):
             self._dismiss(query)
-        for operator in reversed(added):
-            self._layout.lift(operator)
+        self._put_all(before)
         return False
+
+    def _put_all(self, hosts: dict[int, int]) -> None:
+        layout = self._layout
+        for operator in list(layout.host_of):
+            if layout.host_of[operator] != hosts.get(operator):
+                layout.lift(operator)
+        for operator, host in hosts.items():
+            if operator not in layout.host_of:
+                layout.put(operator, host)
+
+    def _proxy(self, query: int) -> int:
+        return int(self._problem.queries.proxy[query])
 
     def _place(self, query: int) -> Refusal | None:
         """miniW's own placement of one query; refused if nothing it tries makes room."""
@@ -129,12 +171,7 @@ class Soda:
             return None
         refusal = self._refusal(query)
         self._dismiss(query)
-        for operator in list(layout.host_of):
-            if layout.host_of[operator] != before.get(operator):
-                layout.lift(operator)
-        for operator, host in before.items():
-            if operator not in layout.host_of:
-                layout.put(operator, host)
+        self._put_all(before)
         return refusal
 
     def _refusal(self, query: int) -> Refusal:

@@ -14,7 +14,7 @@ from thalweg.placement.problem import Problem
 from thalweg.placement.sqpr.planner import Sqpr
 from thalweg.placement.sqpr.prices import prices
 from thalweg.placement.sqpr.refusing import nearest
-from thalweg.placement.sqpr.reuse_forecast import ReuseForecast
+from thalweg.placement.sqpr.reuse_rules import NoRule
 from thalweg.placement.sqpr.shortages import shortages
 from thalweg.placement.strategy import Options, Refusal
 
@@ -50,7 +50,7 @@ def _lacks(idle: Problem, query: int, options: Options) -> tuple[Lack, ...]:
     ledger = Ledger(idle)
     plans = abstract_plans(idle, int(idle.queries.wanted[query]))
     now = prices(ledger, options.weights)
-    piece = nearest(ledger, plans, now, ReuseForecast(), int(idle.queries.proxy[query]))
+    piece = nearest(ledger, plans, now, NoRule(), int(idle.queries.proxy[query]))
     if piece is None:
         return ()
     return tuple(

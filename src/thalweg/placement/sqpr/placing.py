@@ -9,7 +9,7 @@ from thalweg.placement.ledger import Ledger
 from thalweg.placement.rows import Piece
 from thalweg.placement.sqpr.prices import Prices, prices
 from thalweg.placement.sqpr.refusing import refusal
-from thalweg.placement.sqpr.reuse_forecast import ReuseForecast
+from thalweg.placement.sqpr.reuse_rules import reuse_rule
 from thalweg.placement.sqpr.subset_dp import plan_query
 from thalweg.placement.strategy import Refusal
 
@@ -18,10 +18,10 @@ DELAY_PRICES = (0.0, 1e-3, 1e-1, 1e1)
 
 
 class Placing:
-    def __init__(self, ledger: Ledger, weights: Weights) -> None:
+    def __init__(self, ledger: Ledger, weights: Weights, reuse: str = "none") -> None:
         self.ledger = ledger
         self.weights = weights
-        self.forecast = ReuseForecast()
+        self.reuse = reuse_rule(reuse)
 
     def abstract(self, query: int) -> AbstractPlans:
         return abstract_plans(self.ledger.problem, int(self.ledger.problem.queries.wanted[query]))
@@ -41,17 +41,17 @@ class Placing:
         bounded = self.bound_ms(query) < float("inf")
         late: Refusal | None = None
         for price in DELAY_PRICES if bounded else DELAY_PRICES[:1]:
-            piece = plan_query(self.ledger, plans, now, self.forecast, self.proxy(query), price)
+            piece = plan_query(self.ledger, plans, now, self.reuse, self.proxy(query), price)
             if piece is None:
                 break
             late = self.late(query, piece.host, piece)
             if late is None:
                 return piece
-        return late or refusal(self.ledger, query, plans, now, self.forecast)
+        return late or refusal(self.ledger, query, plans, now, self.reuse)
 
     def fit(self, query: int, plans: AbstractPlans) -> Piece | None:
         """As `find`, at its first price and without a reason: for those who try often."""
-        piece = plan_query(self.ledger, plans, self.prices(), self.forecast, self.proxy(query))
+        piece = plan_query(self.ledger, plans, self.prices(), self.reuse, self.proxy(query))
         if piece is None or self.late(query, piece.host, piece) is not None:
             return None
         return piece

@@ -1,4 +1,4 @@
-"""SQPR, stream query planning with reuse (source: SQPR, Algorithm 1).
+"""SQPR, stream query planning with reuse (source: SQPR, Algorithm 1), without its solver.
 
 A query that is served already is found at once. Any other is planned by the exact programme
 (`programme`) at present prices; where that finds no room, what is in the way is moved
@@ -14,22 +14,22 @@ from thalweg.placement.abstract import AbstractPlans
 from thalweg.placement.deployment import Deployment, deployment
 from thalweg.placement.ledger import Ledger
 from thalweg.placement.migrations import host_changes
-from thalweg.placement.milp.highs import Answer
 from thalweg.placement.problem import Problem
 from thalweg.placement.sqpr.host_loss import lose_host
 from thalweg.placement.sqpr.placing import Placing
-from thalweg.placement.sqpr.rearranging import SOLVER, SWAP, rearrange
+from thalweg.placement.sqpr.rearranging import rearrange
 from thalweg.placement.sqpr.refusing import least_cpu
+from thalweg.placement.sqpr.restraint import too_large
 from thalweg.placement.strategy import Decision, Options, Refusal, online_strategy
 
-IDENTICAL, PROGRAMME, REFUSED = "identical", "programme", "refused"
+IDENTICAL, PROGRAMME, SWAP, REFUSED = "identical", "programme", "swap", "refused"
 
 
 class Sqpr:
     def __init__(self, problem: Problem, options: Options | None = None) -> None:
         self.options = options or Options()
-        self.placing = Placing(Ledger(problem, problem.running), self.options.weights)
-        self._asked: list[Answer] = []  # what the solver said for this decision
+        reuse = self.options.reuse or "forecast"
+        self.placing = Placing(Ledger(problem, problem.running), self.options.weights, reuse)
 
     @property
     def ledger(self) -> Ledger:
@@ -44,7 +44,7 @@ class Sqpr:
         """One query, or a batch: of a batch, whichever needs least is always the next."""
         waiting = {q: self.placing.abstract(q) for q in queries}
         for plans in waiting.values():
-            self.placing.forecast.see(plans)
+            self.placing.reuse.see(plans)
         return self._plan(waiting)
 
     def remove(self, queries: Sequence[int]) -> Decision:
@@ -87,7 +87,7 @@ class Sqpr:
                 refusals.append(how)
             else:
                 found[query] = how
-        ways = [how for how in (IDENTICAL, PROGRAMME, SWAP, SOLVER) if how in found.values()]
+        ways = [how for how in (IDENTICAL, PROGRAMME, SWAP) if how in found.values()]
         return self._decision(found, refusals, ", ".join(ways) or REFUSED)
 
     def _next(self, waiting: dict[int, AbstractPlans]) -> int:
@@ -106,23 +106,23 @@ class Sqpr:
             return late or IDENTICAL
         piece = self.placing.find(query, plans)
         if isinstance(piece, Refusal):
-            how, answer = rearrange(self.placing, query, plans, piece, self.options.work_limit)
-            self._asked += [answer] if answer is not None else []
-            return how
+            moved = rearrange(self.placing, query, plans, piece, self.options.work_limit)
+            return SWAP if moved else piece
+        held_back = too_large(self.ledger, query, piece) if self.options.restraint else None
+        if held_back is not None:
+            return held_back
         self.ledger.add(piece)
         self.ledger.serve(query, piece.host)
         return PROGRAMME
 
     def _decision(self, found: dict[int, str], refusals: list[Refusal], how: str) -> Decision:
         changes = host_changes(*self.ledger.drain())
-        asked, self._asked = self._asked, []
         return Decision(
             tuple(sorted(found)),
             tuple(refusals),
             tuple(c.host for c in changes),
             changes,
-            any(answer.clock for answer in asked),
-            how,
+            how=how,
         )
 
 

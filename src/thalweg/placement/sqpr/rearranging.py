@@ -1,8 +1,10 @@
-"""Room for a query that found none: one result moves, or several by the solver.
+"""Room for a query that found none: another result moves (SQPR, IV-A: admitted queries may).
 
-What is in the way is found from the nearest plans (`making_way`). First each result in turn is
-taken out, the query placed, and the result placed again by the programme. Where bandwidth is short
-and that did not help, the solver moves several together (`milp.room`).
+What is in the way is found from the nearest plans (`displacement`). Each result in turn is taken
+out, the query placed, and the result placed again by the programme. A solver over several results
+and hosts stood behind this once: it was asked where bandwidth was short, and never found room that
+moving one result had not. Nor does Algorithm 1's own model (`sqpr_milp`), which may replan S(q)
+only (docs/experiments/sqpr-milp.md).
 """
 
 from __future__ import annotations
@@ -10,8 +12,6 @@ from __future__ import annotations
 from itertools import zip_longest
 
 from thalweg.placement.abstract import AbstractPlans
-from thalweg.placement.milp.highs import Answer
-from thalweg.placement.milp.room import Limits, make_room
 from thalweg.placement.rows import Place
 from thalweg.placement.sqpr.displacement import in_the_way, put_back, take_out
 from thalweg.placement.sqpr.placing import Placing
@@ -19,33 +19,23 @@ from thalweg.placement.sqpr.refusing import nearest_plans
 from thalweg.placement.sqpr.shortages import shortages
 from thalweg.placement.strategy import Refusal
 
-SWAP, SOLVER = "swap", "solver"
-
 NEAREST = 3  # plans that fail differently: what stands in the way of each may make way
-WORK_PER_SWAP = 30  # of the work limit: a swap costs as much as so many nodes of the solver
+WORK_PER_SWAP = 30  # of the work limit, whose unit is a node of a solver's search
 
 
 def rearrange(
     placing: Placing, query: int, plans: AbstractPlans, refused: Refusal, work_limit: int
-) -> tuple[str | Refusal, Answer | None]:
-    """How the query was served after all, or why not; and the solver's answer if it was asked."""
+) -> bool:
+    """Whether the query is served after all; if not, everything is as it was."""
     # Nothing to move: sources are gone, it is too far, or all CPU together is too little.
     if refused.host is None or refused.resource == "latency" or not work_limit:
-        return refused, None
+        return False
     ledger, proxy = placing.ledger, placing.proxy(query)
-    near = nearest_plans(ledger, plans, placing.prices(), placing.forecast, proxy, NEAREST)
+    near = nearest_plans(ledger, plans, placing.prices(), placing.reuse, proxy, NEAREST)
     ranked = (in_the_way(ledger, shortages(ledger, piece)) for piece in near)
     turns = (results for turn in zip_longest(*ranked) for results in turn if results is not None)
-    others = list(dict.fromkeys(turns))
-    for places in others[: work_limit // WORK_PER_SWAP]:
-        if _swap(placing, query, plans, places):
-            return SWAP, None
-    # Bins of CPU are not for the solver (see there), and it knows no latency.
-    if refused.resource == "cpu" or placing.bound_ms(query) < float("inf"):
-        return refused, None
-    limits = Limits(nodes=work_limit)
-    answer = make_room(ledger, query, plans, near[0], others, placing.weights, limits)
-    return (refused if answer is None or answer.values is None else SOLVER), answer
+    others = list(dict.fromkeys(turns))[: work_limit // WORK_PER_SWAP]
+    return any(_swap(placing, query, plans, places) for places in others)
 
 
 def _swap(placing: Placing, query: int, plans: AbstractPlans, places: tuple[Place, ...]) -> bool:

@@ -14,7 +14,7 @@ from thalweg.placement.ledger import SLACK, Ledger
 from thalweg.placement.rows import Piece
 from thalweg.placement.sqpr.offers import offer, withdraw
 from thalweg.placement.sqpr.prices import Prices
-from thalweg.placement.sqpr.reuse_forecast import ReuseForecast
+from thalweg.placement.sqpr.reuse_rules import ReuseRule
 from thalweg.placement.sqpr.shortages import shortages
 from thalweg.placement.sqpr.subset_dp import cheapest
 from thalweg.placement.strategy import Refusal
@@ -43,17 +43,17 @@ def cpu_is_short(ledger: Ledger, plans: AbstractPlans) -> bool:
 
 
 def nearest(
-    ledger: Ledger, plans: AbstractPlans, prices: Prices, forecast: ReuseForecast, proxy: int
+    ledger: Ledger, plans: AbstractPlans, prices: Prices, reuse: ReuseRule, proxy: int
 ) -> Piece | None:
     """The plan that lacks least; None if a base stream is nowhere to be had."""
-    return cheapest(ledger, plans, offer(ledger, prices, strict=False), forecast, proxy)
+    return cheapest(ledger, plans, offer(ledger, prices, strict=False), reuse, proxy)
 
 
 def nearest_plans(
     ledger: Ledger,
     plans: AbstractPlans,
     prices: Prices,
-    forecast: ReuseForecast,
+    reuse: ReuseRule,
     proxy: int,
     count: int,
 ) -> list[Piece]:
@@ -61,7 +61,7 @@ def nearest_plans(
     offered = offer(ledger, prices, strict=False)
     found: list[Piece] = []
     for _ in range(count):
-        piece = cheapest(ledger, plans, offered, forecast, proxy)
+        piece = cheapest(ledger, plans, offered, reuse, proxy)
         if piece is None or piece in found:
             break
         found.append(piece)
@@ -75,7 +75,7 @@ def refusal(
     query: int,
     plans: AbstractPlans,
     prices: Prices,
-    forecast: ReuseForecast,
+    reuse: ReuseRule,
 ) -> Refusal:
     problem = ledger.problem
     proxy = int(problem.queries.proxy[query])
@@ -86,7 +86,7 @@ def refusal(
         left = float(ledger.cpu_left[ledger.alive].sum())
         detail = f"it needs {need:g} CPU, and all hosts together have {left:g} left"
         return Refusal(query, "cpu", None, detail)
-    piece = nearest(ledger, plans, prices, forecast, proxy)
+    piece = nearest(ledger, plans, prices, reuse, proxy)
     if piece is None:
         return Refusal(query, "source", None, _lost(ledger, plans, proxy))
     short = shortages(ledger, piece)

@@ -23,7 +23,7 @@ from thalweg.placement.ledger import Ledger
 from thalweg.placement.rows import Piece, Run, Send
 from thalweg.placement.sqpr.offers import Offer, limited, offer, offer_less
 from thalweg.placement.sqpr.prices import Prices
-from thalweg.placement.sqpr.reuse_forecast import ReuseForecast
+from thalweg.placement.sqpr.reuse_rules import ReuseRule
 from thalweg.placement.sqpr.shortages import shortages
 
 HERE, RECEIVED = -1, -2  # how a stream comes to a host, where no operator's number says it
@@ -54,7 +54,7 @@ def plan_query(
     ledger: Ledger,
     plans: AbstractPlans,
     prices: Prices,
-    forecast: ReuseForecast,
+    reuse: ReuseRule,
     proxy: int = NONE,
     delay_price: float = 0.0,
 ) -> Piece | None:
@@ -62,7 +62,7 @@ def plan_query(
     offered = offer(ledger, prices)
     offered.delay_price = delay_price
     for _ in range(ATTEMPTS):
-        piece = cheapest(ledger, plans, offered, forecast, proxy)
+        piece = cheapest(ledger, plans, offered, reuse, proxy)
         if piece is None:
             return None
         short = shortages(ledger, piece)
@@ -76,14 +76,14 @@ def cheapest(
     ledger: Ledger,
     plans: AbstractPlans,
     offered: Offer,
-    forecast: ReuseForecast,
+    reuse: ReuseRule,
     proxy: int = NONE,
 ) -> Piece | None:
     rate = ledger.problem.streams.rate_bps
     ways: dict[int, _Ways] = {}
     for stream in plans.streams:
         found = _present(ledger, stream)
-        _make(ledger, plans, stream, ways, found, offered, forecast.discount(plans, stream))
+        _make(ledger, plans, stream, ways, found, offered, reuse.discount(plans, stream))
         _spread(ledger, found, float(rate[stream]), offered)
         ways[stream] = found
     wanted = plans.wanted

@@ -15,9 +15,10 @@ import polars as pl
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.compile.encoding import operator_id
 from thalweg.engine.shared.compile.planning import Run
-from thalweg.engine.shared.frames import W, name, with_hash
+from thalweg.engine.shared.frames import W, name
 from thalweg.engine.shared.groups.regroup_actions import RegroupActions
 from thalweg.engine.shared.groups.running_group import RunningGroup
+from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.state.names import EMITTED, Table, state_table
 from thalweg.engine.shared.state.segments import BundleWriter, SegmentReader
 from thalweg.plan.windows import BEGINNING, FOREVER

@@ -22,7 +22,6 @@ from thalweg.engine.shared.frames import (
     W,
     dtype,
     empty_relation,
-    hash_of,
     name,
     names,
 )
@@ -40,6 +39,7 @@ from thalweg.engine.shared.kernels.extremes import extremes
 from thalweg.engine.shared.kernels.panes import pane_events
 from thalweg.engine.shared.kernels.running import FIRST, along_time, appearances, stored_sums
 from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.state.names import EMITTED
 from thalweg.engine.shared.tick.plan import Flow
 from thalweg.engine.shared.tick.task import Task
@@ -140,7 +140,7 @@ class _Grouping:
 
     def _steps(self, frame: pl.DataFrame, sums: list[str]) -> pl.DataFrame:
         grouped = frame.group_by([*self.keys, T]).agg(pl.col(s).sum() for s in sums)
-        grouped = grouped.with_columns(hash_of([pl.col(k) for k in self.keys]).alias(H))
+        grouped = with_hash(grouped, [pl.col(k) for k in self.keys])
         fixed = [s for s in sums if ":" not in s]
         stored = stored_sums(self.task, self._table("state"), grouped[H], self.keys, fixed)
         lanes = self._stored_lanes(grouped[H])

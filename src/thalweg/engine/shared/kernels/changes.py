@@ -18,10 +18,10 @@ from thalweg.engine.shared.frames import (
     T,
     W,
     empty_relation,
-    hash_of,
     names,
 )
 from thalweg.engine.shared.kernels.running import append_sums, stored_sums
+from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.tick.plan import Flow
 from thalweg.engine.shared.tick.task import Task
 
@@ -46,7 +46,7 @@ def judged(task: Task, flow: Flow, op: ph.Changes) -> pl.DataFrame:
 def _judge(task: Task, flow: Flow, op: ph.Changes) -> pl.DataFrame:
     arrived = task.evaluate(flow, op.input)
     columns = names(len(op.types))
-    keyed = arrived.with_columns(hash_of([pl.col(c) for c in columns]).alias(H))
+    keyed = with_hash(arrived, [pl.col(c) for c in columns])
     table = task.state_table(flow, op)
     stored = stored_sums(task, table, keyed[H], columns, [COUNT])
     if stored is None:

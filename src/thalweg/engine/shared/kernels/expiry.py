@@ -13,9 +13,10 @@ import polars as pl
 from thalweg.engine.shared import frames
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.expressions.translate import to_polars
-from thalweg.engine.shared.frames import FOREVER, E, H, T, W, hash_of, names
+from thalweg.engine.shared.frames import FOREVER, E, H, T, W, names
 from thalweg.engine.shared.kernels import linear
 from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.tick.plan import Flow
 from thalweg.engine.shared.tick.task import Task
 
@@ -59,7 +60,7 @@ def _remember(
 ) -> None:
     _, high = task.range_of(flow)
     assert op.keys is not None
-    keyed = later.with_columns(hash_of([to_polars(k) for k in op.keys]).alias(H)).drop(T)
+    keyed = with_hash(later, [to_polars(k) for k in op.keys]).drop(T)
     columns = names(len(op.types))
 
     def merge(frame: pl.DataFrame) -> pl.DataFrame:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from thalweg.engine.shared.frames import H, T, W, hash_of
+from thalweg.engine.shared.frames import H, T, W
 from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.tick.task import Task
 
 
@@ -30,7 +31,7 @@ def extremes(
     group = keys or [H]
     moved = changes.filter(pl.col(value).is_not_null())
     moved = moved.group_by([*keys, value, T]).agg(pl.col(W).sum()).filter(pl.col(W) != 0)
-    moved = moved.with_columns(hash_of([pl.col(k) for k in keys]).alias(H))
+    moved = with_hash(moved, [pl.col(k) for k in keys])
     stored = _stored(task, table, steps[H], [*keys, value])
     _append(task, table, moved, [*keys, value])
     numbers = steps.select(*group).unique(maintain_order=True).with_row_index("_group")

@@ -16,9 +16,10 @@ import polars as pl
 
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.expressions.translate import to_polars
-from thalweg.engine.shared.frames import E, H, T, concat, hash_of, names
+from thalweg.engine.shared.frames import E, H, T, concat, names
 from thalweg.engine.shared.groups.families import Family, Lengths, ends_of, member_events
 from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.state.segments import Mapped
 from thalweg.engine.shared.tick.plan import Flow
 from thalweg.engine.shared.tick.task import Task
@@ -94,6 +95,6 @@ def _remember(task: Task, op: ph.Group, table: str, delta: pl.DataFrame, high: i
     if not later.height:
         return
     assert op.input.keys is not None
-    owner = hash_of([to_polars(k) for k in op.input.keys]).alias(H)
-    keyed = later.select(*names(len(op.types)), T, E, owner)
+    keyed = with_hash(later, [to_polars(k) for k in op.input.keys])
+    keyed = keyed.select(*names(len(op.types)), T, E, H)
     tables.append(task, table, keyed, lambda f: f.filter(pl.col(E) >= high), by=E, low=T, high=E)

@@ -13,11 +13,12 @@ import polars as pl
 
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.expressions.translate import to_polars
-from thalweg.engine.shared.frames import FOREVER, TS, E, H, T, W, dtype, hash_of, names
+from thalweg.engine.shared.frames import FOREVER, TS, E, H, T, W, dtype, names
 from thalweg.engine.shared.kernels import accumulators
 from thalweg.engine.shared.kernels.accumulators import ROWS, extreme_name, value_name
 from thalweg.engine.shared.kernels.source import intervals
 from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.windows import BEGINNING
@@ -112,16 +113,12 @@ def partials(tuples: pl.DataFrame, op: ph.Partials) -> pl.DataFrame:
     kept = [pl.col(c) for c in (*keys, TS, ROWS)]
     frame = accumulators.contributed(frame, [*kept, *seen], summed, "p")
     added = [c for c in frame.columns if accumulators.is_sum(c)]
-    return (
-        frame.group_by([*keys, TS], maintain_order=True)
-        .agg(
-            *(pl.col(c).sum() for c in added),
-            *(pl.col(extreme_name("min", i)).min() for i in extremes),
-            *(pl.col(extreme_name("max", i)).max() for i in extremes),
-        )
-        .with_columns(hash_of([pl.col(k) for k in keys]).alias(H))
-        .sort(TS)
+    grouped = frame.group_by([*keys, TS], maintain_order=True).agg(
+        *(pl.col(c).sum() for c in added),
+        *(pl.col(extreme_name("min", i)).min() for i in extremes),
+        *(pl.col(extreme_name("max", i)).max() for i in extremes),
     )
+    return with_hash(grouped, [pl.col(k) for k in keys]).sort(TS)
 
 
 def _store(task: Task, flow: Flow, op: ph.Partials, fresh: pl.DataFrame) -> None:

@@ -19,11 +19,11 @@ from thalweg.engine.shared.frames import (
     T,
     W,
     empty_relation,
-    hash_of,
     name,
     names,
 )
 from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.tick.plan import Flow
 from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.windows import RowsWindow
@@ -38,7 +38,7 @@ def rows_of(task: Task, flow: Flow, op: ph.RowsOf) -> pl.DataFrame:
     columns = names(len(op.types))
     keys = [name(k) for k in op.window.partition_by]
     fresh = _in_order(arrived, columns)
-    fresh = fresh.with_columns(hash_of([pl.col(k) for k in keys]).alias(H))
+    fresh = with_hash(fresh, [pl.col(k) for k in keys])
     table = task.state_table(flow, op)
     kept = _kept(task, table, fresh, [*columns, TS, POS, NUMBER, H])
     numbered = _numbered(fresh, kept, columns, keys)

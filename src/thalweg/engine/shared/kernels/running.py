@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from thalweg.engine.shared.frames import H, T, W, hash_of
+from thalweg.engine.shared.frames import H, T, W
 from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.tick.task import Task
 
 FIRST = -(1 << 63)  # where stored sums stand: before every instant
@@ -24,7 +25,7 @@ def running_sums(
     Keys may be NULL (and are then equal, as in GROUP BY). Sorted by key, then instant.
     """
     grouped = changes.group_by([*keys, T]).agg(pl.col(s).sum() for s in sums)
-    grouped = grouped.with_columns(hash_of([pl.col(k) for k in keys]).alias(H))
+    grouped = with_hash(grouped, [pl.col(k) for k in keys])
     stored = stored_sums(task, table, grouped[H], keys, sums)
     append_sums(task, table, grouped, keys, sums)
     steps = along_time(grouped, stored, keys)

@@ -17,7 +17,6 @@ from thalweg.engine.shared.frames import (
     concat,
     empty_relation,
     empty_stream,
-    hash_of,
     names,
     net,
 )
@@ -25,6 +24,7 @@ from thalweg.engine.shared.kernels.expiry import events
 from thalweg.engine.shared.kernels.panes import last_turn
 from thalweg.engine.shared.kernels.source import interval, tuples_between, windowed
 from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.tick.plan import Flow
 from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.nodes import StreamKind
@@ -84,7 +84,7 @@ def _keep(
     lasting = delta.filter(pl.col(E) > high)
     if not lasting.height:
         return
-    keyed = lasting.with_columns(hash_of([pl.col(c) for c in columns]).alias(H))
+    keyed = with_hash(lasting, [pl.col(c) for c in columns])
     merge = tables.merge_intervals(columns, high)
     tables.append(task, table, keyed, merge, low=T, high=E)
 
@@ -171,7 +171,7 @@ def time_of(task: Task, flow: Flow, op: ph.TimeOf) -> pl.DataFrame:
     waiting = [f if task.is_alone else f.filter(task.owns_hash()) for f in waiting]
     later = rows.filter(pl.col(T) >= high)
     if later.height:
-        keyed = later.with_columns(hash_of([pl.col(c) for c in columns]).alias(H))
+        keyed = with_hash(later, [pl.col(c) for c in columns])
         tables.append(
             task, table, keyed, lambda f: f.filter(pl.col(T) >= high), by=T, low=T, high=T
         )

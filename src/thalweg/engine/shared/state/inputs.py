@@ -89,7 +89,7 @@ class Inputs:
     def arrived(self) -> dict[str, int]:
         """How many tuples of each stream have come."""
         rows = self._db.all("SELECT stream, sum(position) FROM partitions GROUP BY stream")
-        return dict(rows)  # type: ignore[arg-type]
+        return dict(rows)
 
     # --- landed tuples
 
@@ -133,7 +133,7 @@ class Inputs:
 
     def backlogs(self) -> dict[str, int]:
         rows = self._db.all("SELECT stream, sum(rows) FROM landed GROUP BY stream")
-        return dict(rows)  # type: ignore[arg-type]
+        return dict(rows)
 
     # --- where sources go on
 
@@ -206,7 +206,7 @@ class Inputs:
     def kept_columns(self, stream: str) -> dict[int, int]:
         """The columns that are kept, and since when."""
         rows = self._db.all("SELECT place, since FROM kept_columns WHERE stream = ?", stream)
-        return dict(rows)  # type: ignore[arg-type]
+        return dict(rows)
 
     def keep_columns(self, stream: str, columns: Collection[int]) -> None:
         """From the tick that is being committed on; before its cuts are written."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,10 +19,10 @@ import polars as pl
 import pyarrow as pa
 
 from thalweg.engine.shared.frames import H
+from thalweg.engine.shared.state.hashing import HASHING
 from thalweg.engine.shared.state.names import Table
 
 ALIGNMENT = 64
-HASHING = f"polars-{pl.__version__}"  # a hash is only comparable with those of the same library
 SCHEMA_VERSION = "1"  # of what is in a segment, here or on its way to another node
 _METADATA = {"thalweg.schema": SCHEMA_VERSION, "thalweg.hashing": HASHING}
 
@@ -85,10 +85,9 @@ class BundleWriter:
         """Append a frame that is already sorted."""
         section = self.write(frame)
         hashes = frame[H] if H in frame.columns else None
-        first, last = (0, 0) if hashes is None else (hashes.min(), hashes.max())
-        segment = Segment(
-            table, *section, rows=frame.height, low=low, high=high, first=first, last=last
-        )
+        first: Any = 0 if hashes is None else hashes.min()
+        last: Any = 0 if hashes is None else hashes.max()
+        segment = Segment(table, *section, frame.height, low, high, first, last)
         self.segments.append(segment)
         return segment
 

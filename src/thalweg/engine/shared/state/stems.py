@@ -10,8 +10,9 @@ from __future__ import annotations
 import polars as pl
 
 from thalweg.engine.shared.expressions.translate import to_polars
-from thalweg.engine.shared.frames import POS, TS, H, aligned, hash_of
+from thalweg.engine.shared.frames import POS, TS, H, aligned
 from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.state.names import stem_table
 from thalweg.engine.shared.state.segments import Mapped
 from thalweg.engine.shared.tick.task import Task
@@ -39,7 +40,7 @@ def _new_hashed(task: Task, stream: str, keys: tuple[Expr, ...]) -> pl.DataFrame
 
 def _hashed(frame: pl.DataFrame, keys: tuple[Expr, ...]) -> pl.DataFrame:
     by = [to_polars(k) for k in keys] or [pl.col(POS)]  # the plain log spreads evenly over tasks
-    return frame.with_columns(hash_of(by).alias(H))
+    return with_hash(frame, by)
 
 
 def stem_segments(

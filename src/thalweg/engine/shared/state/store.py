@@ -16,11 +16,12 @@ from typing import Any
 
 import msgspec
 
+from thalweg.engine.shared.state.hashing import HASHING
 from thalweg.engine.shared.state.inputs import Inputs
 from thalweg.engine.shared.state.outputs import Outputs
 from thalweg.engine.shared.state.runs import Runs
 from thalweg.engine.shared.state.schema import FORMAT, META, TABLES
-from thalweg.engine.shared.state.segments import HASHING, Segment
+from thalweg.engine.shared.state.segments import Segment
 
 BOOK = "book.sqlite"
 
@@ -103,7 +104,7 @@ class Store:
 
     def frontiers(self) -> dict[str, int]:
         """How far each flow has come."""
-        return dict(self.all("SELECT flow, frontier FROM frontiers"))  # type: ignore[arg-type]
+        return dict(self.all("SELECT flow, frontier FROM frontiers"))
 
     def frontier(self, flow: str) -> int | None:
         rows = self.all("SELECT frontier FROM frontiers WHERE flow = ?", flow)
@@ -134,7 +135,7 @@ class Store:
 
     def fanouts(self) -> dict[str, float]:
         """Of each probe, how many rows come out for each that goes in."""
-        return dict(self.all("SELECT probe, fanout FROM fanouts"))  # type: ignore[arg-type]
+        return dict(self.all("SELECT probe, fanout FROM fanouts"))
 
     def write_fanouts(self, fanouts: Mapping[str, float]) -> None:
         with self.transaction() as db:

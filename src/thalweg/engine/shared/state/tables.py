@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from thalweg.engine.shared.frames import FOREVER, E, H, T, W, aligned, concat
+from thalweg.engine.shared.state.names import Table
 from thalweg.engine.shared.state.segments import Mapped, Segment
 from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.windows import BEGINNING
@@ -61,7 +62,7 @@ Merge = Callable[[pl.DataFrame], pl.DataFrame]
 
 def append(
     task: Task,
-    table: str,
+    table: Table,
     frame: pl.DataFrame,
     merge: Merge,
     *,
@@ -91,7 +92,7 @@ def append(
     task.writer.add(table, frame, lowest, highest)
 
 
-def _to_merge(task: Task, table: str, arriving: int) -> list[Segment]:
+def _to_merge(task: Task, table: Table, arriving: int) -> list[Segment]:
     """The segments of the arriving one's size, if they are many; then the next size up, and on."""
     mine = [s for s in task.segments_of(table) if task.may_merge(s)]
     chosen: list[Segment] = []

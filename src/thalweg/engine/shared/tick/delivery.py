@@ -93,7 +93,10 @@ class Delivery:
     def __call__(self, cut: Cut, reports: list[TaskReport]) -> int:
         """Hand the tick's rows to the outlet; gives their number."""
         said = _Said(cut, reports)
-        emissions = [*self._emissions(said), *self._family_emissions(said)]
+        emissions: list[Emission | FamilyEmission] = [
+            *self._emissions(said),
+            *self._family_emissions(said),
+        ]
         self.outlet.deliver(TickOutput(cut.number, emissions, lambda q: self._quiet(cut, q)))
         return sum(e.rows.height for e in emissions)
 

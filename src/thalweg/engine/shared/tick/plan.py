@@ -9,6 +9,7 @@ from typing import Any
 
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.compile.encoding import operator_id
+from thalweg.engine.shared.frames import Types
 from thalweg.plan.expr import Expr
 from thalweg.plan.windows import BEGINNING
 
@@ -38,7 +39,7 @@ class Plan:
 
     flows: tuple[Flow, ...]
     stems: dict[str, tuple[tuple[Expr, ...], ...]]
-    types: dict[str, tuple]
+    types: dict[str, Types]
     kept: dict[str, frozenset[int]]  # of each stream's columns, those that somebody looks at
     signed: frozenset[str] = frozenset()
     names: dict[int, str] = field(default_factory=dict, compare=False)

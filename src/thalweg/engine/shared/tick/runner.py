@@ -16,7 +16,7 @@ import polars as pl
 
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.expressions.translate import to_polars
-from thalweg.engine.shared.frames import POS, TS, hash_of
+from thalweg.engine.shared.frames import POS, TS
 from thalweg.engine.shared.groups.families import changes, is_colocated
 from thalweg.engine.shared.kernels.changes import judged
 from thalweg.engine.shared.kernels.exchange import channel
@@ -24,6 +24,7 @@ from thalweg.engine.shared.kernels.group import group, keep_families, load_famil
 from thalweg.engine.shared.kernels.output import output
 from thalweg.engine.shared.kernels.registry import KERNELS
 from thalweg.engine.shared.state import stems
+from thalweg.engine.shared.state.hashing import key_hashes
 from thalweg.engine.shared.state.names import (
     ENDED,
     STARTED,
@@ -37,7 +38,7 @@ from thalweg.engine.shared.tick.messages import TaskReport, TickSpec
 from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.engine.shared.tick.task import HASH_SPACE, READER, Task, carried
 
-Shipment = tuple[int, dict[str, list[bytes]]]  # to which task, what is in its mailboxes
+Shipment = tuple[int, dict[str, list[bytes]]]  # to which task, what is in its channels
 REPORTS = "reports"
 
 _plans: dict[str, Plan] = {}
@@ -83,9 +84,9 @@ def run_level(
         _report_rejects(task)
     outgoing: list[dict[str, list[bytes]]] = [{} for _ in range(spec.tasks)]
     for flow in _due(spec, plan):
-        for query, op in flow.outputs:
-            if plan.level_of(op) == level:
-                _emit(task, flow, query, op)
+        for query, output_ in flow.outputs:
+            if plan.level_of(output_) == level:
+                _emit(task, flow, query, output_)
         for op in flow.operators:
             _hand_on(task, flow, op, outgoing)
         for op, reader in _edges(flow):
@@ -183,10 +184,10 @@ def _hand_on(task: Task, flow: Flow, op: ph.AnyOp, outgoing: list[dict[str, list
         for boxes in outgoing:
             boxes.setdefault(box, []).append(everything)
         return
-    hashed = frame.with_columns(hash_of([to_polars(k) for k in op.keys]).alias("_to"))
+    hashes = key_hashes(frame, [to_polars(k) for k in op.keys])
     for to in range(tasks):
         low, high = HASH_SPACE * to // tasks, HASH_SPACE * (to + 1) // tasks - 1
-        part = hashed.filter(pl.col("_to").is_between(low, high)).drop("_to")
+        part = frame.filter((hashes >= low) & (hashes <= high))
         if part.height:
             outgoing[to].setdefault(box, []).append(_packed(part))
 

@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -24,8 +24,8 @@ from thalweg.engine.shared.frames import (
     data_schema,
     empty_relation,
     empty_stream,
-    hash_of,
 )
+from thalweg.engine.shared.state.hashing import key_hashes
 from thalweg.engine.shared.state.names import Table, state_table, stem_table
 from thalweg.engine.shared.state.segments import (
     BundleWriter,
@@ -39,6 +39,8 @@ from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.plan.windows import BEGINNING
 
 HASH_SPACE = 1 << 64
+
+R = TypeVar("R")
 
 READER = SegmentReader()
 
@@ -91,7 +93,8 @@ class Task:
         """The rows whose key this task owns."""
         if self.spec.tasks == 1 or not frame.height:
             return frame
-        return frame.filter(hash_of(keys).is_between(self.low, self.high))
+        hashes = key_hashes(frame, keys)
+        return frame.filter((hashes >= self.low) & (hashes <= self.high))
 
     def owns_hash(self, column: str = H) -> pl.Expr:
         return pl.col(column).is_between(self.low, self.high)
@@ -149,11 +152,12 @@ class Task:
         own = {c: t for i, (c, t) in enumerate(data.items()) if i in kept}
         return {**own, TS: pl.Int64, POS: pl.Int64}
 
-    def once(self, key: Any, make: Any) -> Any:
+    def once(self, key: Any, make: Callable[[], R]) -> R:
         """Computed at most once in this task."""
         if key not in self._memo:
             self._memo[key] = make()
-        return self._memo[key]
+        found: R = self._memo[key]
+        return found
 
     def log_table(self, stream: str) -> str:
         """A table that has all the stream's stored tuples."""

@@ -24,7 +24,6 @@ from thalweg.engine.shared.frames import (
     W,
     concat,
     empty_relation,
-    hash_of,
     name,
     names,
 )
@@ -34,6 +33,7 @@ from thalweg.engine.shared.kernels.join.shared_probe import FAR, probe_once
 from thalweg.engine.shared.kernels.linear import outputs
 from thalweg.engine.shared.kernels.source import intervals
 from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.state.hashing import hash_columns, key_hashes, with_hash
 from thalweg.engine.shared.state.segments import Mapped
 from thalweg.engine.shared.state.stems import stem_segments
 from thalweg.engine.shared.tick.plan import Flow
@@ -144,9 +144,8 @@ class _Way:
         if self.task.is_alone:
             return rows
         keys = [to_polars(e) for e in self.steps[0].probe]
-        owner = hash_of(keys) if keys else pl.Series(rows.start).hash()
-        mine = owner.is_between(self.task.low, self.task.high).alias("_")
-        return rows.where(rows.data.select(mine).to_series().to_numpy())
+        owner = key_hashes(data, keys) if keys else hash_columns([delta[T]])
+        return rows.where((owner >= self.task.low) & (owner <= self.task.high))
 
     # --- rows that several joins have in common: columns are named by the order of binding
 
@@ -187,9 +186,9 @@ def _probe(
     before = high if step.target > start else low  # new rows of earlier inputs had their turn
     target = op.inputs[step.target]
     since = flow.horizon(target.stream) if isinstance(target, ph.Source) else BEGINNING
-    hashes = rows.data.select(hash_of([to_polars(e) for e in step.probe])).to_series().to_numpy()
-    if len(hashes) != len(rows):
-        hashes = np.zeros(len(rows), dtype=np.uint64)  # no key: everything meets everything
+    hashes = np.zeros(len(rows), dtype=np.uint64)  # without a key everything meets everything
+    if step.probe:
+        hashes = key_hashes(rows.data, [to_polars(e) for e in step.probe])
     order = np.argsort(hashes)
     hashes = hashes[order]
     is_source = isinstance(target, ph.Source)
@@ -289,7 +288,7 @@ def _indexed(task: Task, flow: Flow, target: ph.AnyOp, index: tuple[Expr, ...]) 
 
     def make() -> Mapped:
         delta = task.evaluate(flow, target)
-        hashed = delta.with_columns(hash_of([to_polars(e) for e in index]).alias(H))
+        hashed = with_hash(delta, [to_polars(e) for e in index])
         return Mapped(hashed.sort(H))
 
     return task.once(("indexed", flow.name, task.plan.name_of(target), index), make)

@@ -21,9 +21,10 @@ import numpy as np
 import polars as pl
 
 from thalweg.engine.shared.expressions.translate import is_true, to_polars
-from thalweg.engine.shared.frames import FOREVER, TS, hash_of, name
+from thalweg.engine.shared.frames import FOREVER, TS, name
 from thalweg.engine.shared.kernels.source import tuples_between
 from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.state.hashing import key_hashes
 from thalweg.engine.shared.state.stems import stem_segments
 from thalweg.engine.shared.tick.plan import Flow
 from thalweg.engine.shared.tick.task import Task
@@ -181,9 +182,7 @@ def _find(
     where that would be more than `most`."""
     key = shared.probe
     stamps = new[TS].to_numpy()
-    hashes = np.zeros(new.height, dtype=np.uint64)  # without a key everything meets everything
-    if keys:
-        hashes = new.select(hash_of(keys)).to_series().to_numpy()
+    hashes = key_hashes(new, keys)  # all 0 without a key: everything meets everything
     order = np.argsort(hashes)
     hashes, reach = hashes[order], shared.longest(1)
     since = int(stamps.min(initial=before)) - reach if reach < FOREVER else BEGINNING
