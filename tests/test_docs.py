@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,6 +77,14 @@ def test_the_service_page(service: LiveService) -> None:
         assert agrees(shown, done.stdout), f"{command} prints\n{done.stdout}"
         ran += 1
     assert ran >= 6
+    events = f"{service.url}/queries/hot/results"
+    listening = ["curl", "-sN", "--noproxy", "*", "--max-time", "2", events]
+    heard = subprocess.run(listening, capture_output=True, text=True, timeout=30, check=False)
+    page = (DOCS / "service.md").read_text()
+    example = re.search(r"As server-sent events:\n\n((?:    .*\n|\n)+)", page)
+    assert example is not None
+    for event in textwrap.dedent(example[1]).strip().split("\n\n"):
+        assert f"{event}\n\n" in heard.stdout
 
 
 def test_the_python_page(
@@ -103,14 +112,3 @@ def test_the_first_query_of_the_readme(service: LiveService) -> None:
     service.site.settle()
     done = CliRunner().invoke(app, ["results", "hot"], env={"THALWEG_URL": service.url})
     assert done.stdout == "1  +  sensor=roof  peak=31.0\n62  -  sensor=roof  peak=31.0\n"
-
-
-def test_links_between_pages_lead_somewhere() -> None:
-    pages = [*DOCS.parent.glob("*.md"), *(DOCS / f"{p}.md" for p in ("cli", "service", "python"))]
-    dead = [
-        f"{page.name}: {link}"
-        for page in pages
-        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
-        if not (page.parent / link).exists()
-    ]
-    assert dead == []
