@@ -1,4 +1,4 @@
-"""Whole queries: blocks, set operators, WITH, and ISTREAM and its template_id."""
+"""Whole queries: blocks, set operators, WITH, and ISTREAM, DSTREAM and RSTREAM."""
 
 from __future__ import annotations
 
