@@ -149,7 +149,7 @@ def test_losses_are_told_on_stderr(script: Path, tmp_path: Path):
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
         "S: 1 tuples came too late and do not count",
-        "S: 1 rows were rejected, the first because of a: five is no INTEGER",
+        "S: 1 rows were rejected, the first because of a: 'five' is not a valid INTEGER",
     ]
 
 

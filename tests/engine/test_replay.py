@@ -207,7 +207,7 @@ def test_late_and_rejected_tuples_are_counted(tmp_path: Path):
         status = replay(Replay(queries, tmp_path, engine=engine), to=io.BytesIO())
         assert status.late == {"S": 1}
         assert status.rejected["S"].count == 1
-        assert status.rejected["S"].first_reason == "a: x is no INTEGER"
+        assert status.rejected["S"].first_reason == "a: 'x' is not a valid INTEGER"
 
 
 def test_a_source_that_fails_while_it_is_read_ends_the_replay(tmp_path: Path):

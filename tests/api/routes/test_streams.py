@@ -58,7 +58,7 @@ def test_a_poisoned_row_is_set_aside_and_the_rest_goes_on(taking: LiveService) -
     assert (answer["accepted"], answer["rejected"]) == (2, 2)
     rejects = taking.http.get("/streams/S/rejects").text.splitlines()
     assert [json.loads(line)["reason"] for line in rejects] == [
-        "a: x is no INTEGER",
+        "a: 'x' is not a valid INTEGER",
         "ts: the timestamp is missing",
     ]
 

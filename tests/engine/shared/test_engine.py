@@ -159,7 +159,7 @@ def test_a_poison_row_goes_to_the_rejects_with_its_reason(running: Running):
     receipt = running.engine.push("S", batch)
     assert (receipt.accepted, receipt.rejected) == (1, 2)
     rejects = (running.engine.folder / "rejects" / "S.jsonl").read_text().splitlines()
-    assert "a: two is no INTEGER" in rejects[0]
+    assert "a: 'two' is not a valid INTEGER" in rejects[0]
     assert "the timestamp is missing" in rejects[1]
 
 

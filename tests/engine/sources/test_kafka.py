@@ -114,7 +114,7 @@ def test_poison_keys_and_values_over_several_lines(tmp_path, spark, broker):
         f"{place} 1",
         f"{place} 2",
         f"{place} 3",
-        "n: x is no BIGINT",
+        "n: 'x' is not a valid BIGINT",
     ]
 
 

@@ -115,7 +115,7 @@ def _series(name: str, sql: SqlType, values: list[Any], refused: dict[int, str])
     for i, value in enumerate(values):
         text = _text(value, sql)
         if text is None and value is not None:
-            refused.setdefault(i, f"{name}: {value!r} is no {sql}")
+            refused.setdefault(i, f"{name}: '{value}' is not a valid {sql}")
         texts.append(text)
     return pl.Series(name, texts, dtype=pl.String)
 

@@ -49,7 +49,7 @@ def test_line_ends_of_any_system_byte_order_marks_and_blank_lines_are_taken(tmp_
         (b'1,2,"x', "s.csv, line 3: a quote that is not closed"),
         (b"1,x\ry,2", "s.csv, line 3: a carriage return within the line"),
         (b"1,\xff,2", "s.csv, line 3: In CSV column"),
-        (b"one,x,2", "a: one is no INTEGER"),
+        (b"one,x,2", "a: 'one' is not a valid INTEGER"),
         (b"1,x,", "ts: the timestamp is missing"),
     ],
 )

@@ -66,7 +66,7 @@ def test_poison_lines_go_to_the_rejects_with_their_place(tmp_path: Path):
     path = tmp_path / "a.csv"
     assert [r["reason"] for r in taken.rejects] == [
         f"{path}, line 5: 2 values, not 3",
-        "n: four is no BIGINT",
+        "n: 'four' is not a valid BIGINT",
     ]
 
 

@@ -138,7 +138,7 @@ def _typed(x: pl.Expr, given: pl.DataType, wanted: SqlType) -> pl.Expr:
 
 def _mismatch(source: str, value: pl.Expr, wanted: SqlType) -> pl.Expr:
     text = pl.col(source).cast(pl.String, strict=False).fill_null("?")
-    reason = pl.format(f"{source.replace('{', '{{')}: {{}} is no {wanted}", text)
+    reason = pl.format(f"{source.replace('{', '{{')}: '{{}}' is not a valid {wanted}", text)
     return pl.when(pl.col(source).is_not_null() & value.is_null()).then(reason)
 
 
