@@ -150,3 +150,12 @@ def test_nonsense_is_refused():
         RelativeDeviation(float("nan"))
     with pytest.raises(ValueError, match="leave it out"):
         Age(0)
+
+
+def test_a_value_that_only_rises_leaves_no_litter():
+    classes = KeyClasses()
+    for name in range(10):
+        classes.start(Start(name, Deviation(0), None))
+    for number in range(1_000):
+        classes.arrive(Update(number, number, number))
+    assert len(classes._below) < 100

@@ -4,7 +4,7 @@ The home keeps, for each key and class, the last update that it passed *of the u
 and labels each row with the classes for which it is due. So which rows pass does not depend on the
 tree below: an edge forwards what any class below it needs, a reader takes the rows of its class.
 (COSMOS, seed 000, 4.1.1 lets every parent filter what it was sent itself, by the requirement of its
-strictest child. Of 1, 1.2, 1.4, 1.6 a parent at 0.3 is sent 1 and 1.4; its child at 0.5 stays at 1.)
+strictest child. Of 1, 1.2, 1.4, 1.6 a parent at 0.3 gets 1 and 1.4; its child at 0.5 stays at 1.)
 
 A class starts with a held value, by a decision that the home writes down; newcomers to it begin
 with what it holds. Limits stand in heaps, so a row costs what is due, not what there is: of 10,000
@@ -14,7 +14,7 @@ classes, the many that a small step does not concern are not looked at.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from thalweg.plan.coherency.tolerance import Age, Tolerance, Update, is_missing
@@ -133,5 +133,13 @@ class KeyClasses:
         elif limits.low is not None and limits.high is not None:
             heappush(self._above, (limits.high, turn, name))
             heappush(self._below, (-limits.low, turn, name))
+            self._tidy()
         else:
             self._empty[name] = None
+
+    def _tidy(self) -> None:
+        """Of a value that only rises, the low limits are never reached: drop those that are void."""
+        for heap in (self._above, self._below):
+            if len(heap) > 2 * len(self._turn) + 64:
+                heap[:] = [limit for limit in heap if self._turn.get(limit[2]) == limit[1]]
+                heapify(heap)

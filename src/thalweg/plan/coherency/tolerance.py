@@ -23,15 +23,15 @@ class Update:
 
     number: int  # of its key's rows, from the first one on
     instant: int
-    value: Number | None
+    value: Number  # None is NULL
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How long a held update does: within these values, up to this number, before this instant."""
 
-    low: Number | None = None
-    high: Number | None = None
+    low: Number = None
+    high: Number = None
     last_number: int | None = None
     before: int | None = None  # counted from the first row that is held back
 
@@ -103,7 +103,7 @@ class Age:
 Tolerance = Deviation | RelativeDeviation | ChangesSince | Age
 
 
-def is_missing(value: Number | None) -> bool:
+def is_missing(value: Number) -> bool:
     return value is None or bool(value != value)  # the latter is NaN
 
 
