@@ -138,7 +138,7 @@ class KeyClasses:
             self._empty[name] = None
 
     def _tidy(self) -> None:
-        """Of a value that only rises, the low limits are never reached: drop those that are void."""
+        """Of a value that only rises no low limit is ever reached: drop those that are void."""
         for heap in (self._above, self._below):
             if len(heap) > 2 * len(self._turn) + 64:
                 heap[:] = [limit for limit in heap if self._turn.get(limit[2]) == limit[1]]
