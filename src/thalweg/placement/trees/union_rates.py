@@ -25,14 +25,22 @@ def union_rates(labels: npt.NDArray[np.integer], classes: int, seconds: float) -
         raise ValueError(f"{classes} classes of one object; a table has 2^classes entries")
     if seconds <= 0:
         raise ValueError("rates need some time to be measured in")
-    within = np.bincount(labels, minlength=1 << classes).astype(float)
-    if len(within) > 1 << classes:
+    counts = np.bincount(labels, minlength=1 << classes).astype(float)
+    if len(counts) > 1 << classes:
         raise ValueError(f"a label names a class beyond {classes - 1}")
+    return of_counts(counts[None], seconds)[0]
+
+
+def of_counts(counts: Floats, seconds: float) -> Floats:
+    """The same from how often each label came, for many objects: [objects, 2^classes]."""
+    within, sets = counts.copy(), counts.shape[1]
     # Sum over subsets: afterwards within[s] counts the labels that name classes of s only.
-    for bit in range(classes):
-        halves = within.reshape(-1, 2, 1 << bit)
-        halves[:, 1] += halves[:, 0]
-    everything = len(labels)
-    outside = np.arange(1 << classes) ^ ((1 << classes) - 1)
-    found: Floats = (everything - within[outside]) / seconds
+    bit = 1
+    while bit < sets:
+        halves = within.reshape(len(within), -1, 2, bit)
+        halves[:, :, 1] += halves[:, :, 0]
+        bit *= 2
+    outside = np.arange(sets) ^ (sets - 1)
+    # `within` of all classes is the sum; taking it from there makes the empty union exactly 0.
+    found: Floats = np.maximum(0.0, within[:, -1:] - within[:, outside]) / seconds
     return found

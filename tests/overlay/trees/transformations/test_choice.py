@@ -7,8 +7,9 @@ from tests.placement.trees.problems import CARGOS, drawn_nodes
 from thalweg.overlay.trees.transformations.choice import TRANSFORMATIONS, best, considered
 from thalweg.placement.arrays import ints
 from thalweg.placement.trees.cost import losses
+from thalweg.placement.trees.ledger import Ledger
 from thalweg.placement.trees.random_tree import RandomTree
-from thalweg.placement.trees.seeing import seen
+from thalweg.placement.trees.seeing import view_of
 
 COUNT = 16
 
@@ -20,6 +21,11 @@ def after(parent, ids, moves):
     return ints(found)
 
 
+def view_at_home(nodes, cargos):
+    ledger = Ledger(nodes, cargos, RandomTree().build(nodes, cargos, 1))
+    return view_of(ledger, nodes, cargos[0], 0, 0)[0]
+
+
 @pytest.mark.parametrize("kind", CARGOS)
 @pytest.mark.parametrize("rule", TRANSFORMATIONS, ids=lambda rule: rule.name)
 def test_a_benefit_is_what_the_whole_model_recomputed_says(kind, rule):
@@ -29,9 +35,9 @@ def test_a_benefit_is_what_the_whole_model_recomputed_says(kind, rule):
         forest = RandomTree().build(nodes, cargos, seed)
         before = losses(nodes, cargos, forest).sum()
         for tree in range(min(2, len(cargos))):
-            told = seen(nodes, cargos, forest, tree)
+            ledger = Ledger(nodes, cargos, forest)
             for node in range(COUNT):
-                view, ids = told.at(node)
+                view, ids = view_of(ledger, nodes, cargos[tree], tree, node)
                 columns = rule.candidates(view)
                 delta = rule.delta(view, *columns) if len(columns[0]) else []
                 for at in range(0, len(delta), 3):
@@ -49,8 +55,9 @@ def test_the_best_of_all_six_is_chosen_and_all_six_are_chosen_somewhere():
     for seed in range(30):
         nodes, cargos = drawn_nodes(24, seed), CARGOS["one object"](24, seed)
         forest = RandomTree().build(nodes, cargos, seed)
+        ledger = Ledger(nodes, cargos, forest)
         for node in range(24):
-            view, _ = seen(nodes, cargos, forest).at(node)
+            view, _ = view_of(ledger, nodes, cargos[0], 0, node)
             choice = best(view)
             if choice is None:
                 continue
@@ -64,7 +71,7 @@ def test_the_best_of_all_six_is_chosen_and_all_six_are_chosen_somewhere():
 
 def test_nothing_is_done_for_less_than_is_asked():
     nodes, cargos = drawn_nodes(24, 1), CARGOS["one object"](24, 1)
-    view, _ = seen(nodes, cargos, RandomTree().build(nodes, cargos, 1)).at(0)
+    view = view_at_home(nodes, cargos)
     choice = best(view)
     assert choice is not None
     assert best(view, least=choice.benefit) is None
@@ -73,6 +80,6 @@ def test_nothing_is_done_for_less_than_is_asked():
 
 def test_a_delay_that_is_not_known_is_no_reason_to_move():
     nodes, cargos = drawn_nodes(24, 1), CARGOS["one object"](24, 1)
-    view, _ = seen(nodes, cargos, RandomTree().build(nodes, cargos, 1)).at(0)
+    view = view_at_home(nodes, cargos)
     view.delay_s[:] = np.nan
     assert best(view) is None
