@@ -63,14 +63,14 @@ class Reporting(TreesState):
         near = {*self._near(place)}
         delays = tuple((a, d) for a in sorted(near) if (d := self._distances.to(a)) != UNKNOWN)
         return Report(
-            weight=weight,
-            below=below,
+            weight=float(weight),  # a sum over nobody is an integer, and would differ as bytes
+            below=float(below),
             own=() if own is None else (own,),
             classes=self._classes(place),
             children=len(place.children),
-            sends=self._sends(place),
-            filter_us=self.filter_us,
-            send_us=self.send_us,
+            sends=float(self._sends(place)),
+            filter_us=float(self.filter_us),
+            send_us=float(self.send_us),
             other_busy=busy,
             other_rate=rate,
             other_below=under,

@@ -200,15 +200,20 @@ class TreesScenario(Scenario):
         return "; ".join(found) or "in no tree"
 
     def command(self, world: World, verb: str, words: list[str]) -> list[str]:
-        match verb, words:
-            case "publish", [stream, value]:
-                tree = next(t for t in self.trees if t.stream == stream)
-                world.call(tree.home, "subscriptions", Publish(tree, int(value)))
-                return []
-            case "tree", [stream]:
-                tree = next(t for t in self.trees if t.stream == stream)
-                return _drawn(world, tree, tree.home, "")
+        tree = next((t for t in self.trees if words and t.stream == words[0]), None)
+        if verb == "publish" and tree is not None and len(words) == 2:
+            self._publish(world, tree, int(words[1]))
+            return []
+        if verb == "tree" and tree is not None:
+            return _drawn(world, tree, tree.home, "")
         return super().command(world, verb, words)
+
+    def _publish(self, world: World, tree: Tree, count: int) -> None:
+        """So many new values, ten a second."""
+        self.value[tree] += self.generator.between(-3, 3)
+        world.call(tree.home, "subscriptions", Publish(tree, self.value[tree]))
+        if count > 1:
+            world.kernel.after(SECOND_US // 10, self._publish, world, tree, count - 1)
 
 
 @lru_cache
