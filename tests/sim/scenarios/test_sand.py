@@ -40,7 +40,11 @@ class NeverMoves(Coordinating):
 
     def remapped(self, now_us, message):
         zone_state = self.duties.get((message.query, message.zone))
-        here = message.location if zone_state is None or zone_state.plan is None else zone_state.plan.best
+        here = (
+            message.location
+            if zone_state is None or zone_state.plan is None
+            else zone_state.plan.best
+        )
         stays = OperatorRemapped(
             message.query,
             message.zone,
