@@ -28,7 +28,8 @@ def union_rates(labels: npt.NDArray[np.integer], classes: int, seconds: float) -
     counts = np.bincount(labels, minlength=1 << classes).astype(float)
     if len(counts) > 1 << classes:
         raise ValueError(f"a label names a class beyond {classes - 1}")
-    return of_counts(counts[None], seconds)[0]
+    found: Floats = of_counts(counts[None], seconds)[0]
+    return found
 
 
 def of_counts(counts: Floats, seconds: float) -> Floats:
