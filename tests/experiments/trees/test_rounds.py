@@ -19,7 +19,7 @@ from thalweg.placement.trees.greedy import Greedy
 from thalweg.placement.trees.model import HOME, Nodes, one_object
 from thalweg.placement.trees.random_tree import RandomTree
 from thalweg.placement.trees.source_based import SourceBased
-from thalweg.sim.scenarios.trees import parent_of
+from thalweg.sim.scenarios.trees import parent_of, trees_at
 from thalweg.sim.world import World
 
 SECOND_US = 1_000_000
@@ -66,7 +66,7 @@ class Measured:
 
 
 @pytest.fixture(scope="module")
-def played() -> tuple[Nodes, list[np.ndarray]]:
+def played() -> tuple[Nodes, list[np.ndarray], World]:
     """Twenty nodes that all join at the home, and what the protocol makes of it."""
     nodes, count = drawn_nodes(4, 20, 3.0), 21
     times = TreeTimes(
@@ -99,11 +99,11 @@ def played() -> tuple[Nodes, list[np.ndarray]]:
         if second in (30, 799):
             parents = [parent_of(world, f"n{i}", tree) for i in range(count)]
             found.append(ints([-1 if p is None else int(p[1:]) for p in parents]))
-    return nodes, found
+    return nodes, found, world
 
 
 def test_the_protocol_comes_as_near_as_rounds_over_columns_do(played):
-    nodes, (first, last) = played
+    nodes, (first, last), _ = played
     cargos = [one_object(np.full(21, 3.0))]
     star = loss(nodes, cargos, SourceBased().build(nodes, cargos))
     assert loss(nodes, cargos, (first,)) > 0.7 * star  # it began with nearly all at the home
@@ -112,3 +112,16 @@ def test_the_protocol_comes_as_near_as_rounds_over_columns_do(played):
         pass
     in_columns = loss(nodes, cargos, rounds.forest)
     assert loss(nodes, cargos, (last,)) < 1.1 * in_columns
+
+
+def test_a_node_keeps_what_its_children_and_grandchildren_told_and_no_more(played):
+    _, (_, last), world = played
+    for i in range(21):
+        (place,) = trees_at(world.hosts[f"n{i}"]).places.values()
+        kids = [f"n{k}" for k in np.flatnonzero(last == i)]
+        assert sorted(place.children) == sorted(kids)
+        for kid, child in place.children.items():
+            below = {f"n{k}" for k in np.flatnonzero(last == int(kid[1:]))}
+            assert set(child.kids) == below
+            assert child.report is not None
+            assert child.report.children == len(below)
