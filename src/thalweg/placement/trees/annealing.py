@@ -4,7 +4,7 @@ T₀ is twice the cost of a random forest; at each temperature 64 moves for each
 each of a random node's subtree to a random other node; T falls to 0.95 T; frozen when T < 0.001 and
 the best has not changed for 10 temperatures. The unit is a node's mean loss in the first forest,
 and a move is judged by the change of the *summed* loss: a T of 0.001 is cold, whatever the rates.
-(If a move counted by the mean over 256 nodes, nearly all would be accepted to the end.)
+(If a move counted by the mean over 256 nodes, four of five would be accepted to the end.)
 
 With several trees a move picks a tree first, as often as it has nodes. The best is kept by the list
 of moves since the last best, as copying 256 parents for each would cost more than the move.
