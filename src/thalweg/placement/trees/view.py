@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,7 @@ class Hung:
 
     weight: Floats
     demand: Demands
+    wants: np.ndarray  # 1 for each object that is wanted
     total: Floats  # rows a second
     own_cost: Floats  # of passing on what they pass on
 
@@ -64,18 +66,21 @@ class View:
 
     @cached_property
     def total(self) -> Floats:
-        found: Floats = self.rates(self.demand).sum(axis=1)
-        return found
+        return _sum(self._rates)
+
+    @cached_property
+    def _rates(self) -> Floats:
+        return self.rates(self.demand)
 
     @cached_property
     def wants(self) -> np.ndarray:
-        return np.asarray(self.demand != 0, bool).astype(np.int64)
+        return _wants(self.demand)
 
     @cached_property
     def cost(self) -> Floats:
         """Of each row as it is now."""
         every = np.arange(len(self.parent))
-        return self._passing(every, self.demand, self.fan, self.sends, self.children, self.below)
+        return self._passing(every, self._rates, self.fan, self.sends, self.children, self.below)
 
     @cached_property
     def without(self) -> Demands:
@@ -95,7 +100,13 @@ class View:
 
     def as_is(self, rows: Rows) -> Hung:
         """Rows that are moved as they are."""
-        return Hung(self.weight[rows], self.demand[rows], self.total[rows], self.cost[rows])
+        return Hung(
+            self.weight[rows],
+            self.demand[rows],
+            self.wants[rows],
+            self.total[rows],
+            self.cost[rows],
+        )
 
     def changed(self, rows: Rows, lost: Rows | None = None, gained: Hung | None = None) -> Hung:
         """Rows without one of their children, or with another, or both."""
@@ -110,38 +121,56 @@ class View:
         if gained is not None:
             demand = self.join(demand, gained.demand)
             weight, below = weight + gained.weight, below + gained.weight
-            fan, sends = fan + (gained.demand != 0), sends + gained.total
+            fan, sends = fan + gained.wants, sends + gained.total
             children = children + 1
-        total = self.rates(demand).sum(axis=1)
-        cost = self._passing(rows, demand, fan, sends, children, below)
-        return Hung(weight, demand, total, cost)
+        rates = self.rates(demand)
+        cost = self._passing(rows, rates, fan, sends, children, below)
+        return Hung(weight, demand, _wants(demand), _sum(rates), cost)
 
     def top(self, lost: list[Hung], gained: list[Hung]) -> Floats:
         """What the deciding node costs with other children; the same nodes are below it."""
         fan, sends, children = self.fan[TOP], self.sends[TOP], self.children[TOP]
         for sign, hung in [(-1, h) for h in lost] + [(1, h) for h in gained]:
-            fan = fan + sign * np.asarray(hung.demand != 0, bool)
+            fan = fan + hung.wants if sign > 0 else fan - hung.wants
             sends = sends + sign * hung.total
             children = children + sign
-        rows = np.full(len(sends), TOP)
-        demand, below = self.demand[rows], self.below[rows]
-        return self._passing(rows, demand, fan, sends, np.full(len(rows), children), below)
+        return self._passing(TOP, self._rates[:1], fan, sends, children, self.below[TOP])
 
     def _passing(
         self,
-        rows: Rows,
-        demand: Demands,
+        rows: Rows | int,
+        rates: Floats,
         fan: np.ndarray,
         sends: Floats,
-        children: np.ndarray,
-        below: Floats,
+        children: Any,
+        below: Any,
     ) -> Floats:
         """B·g, with the queue that other trees' rows wait in too."""
-        rates = self.rates(demand)
-        busy = self.filter_s[rows] * (rates * fan).sum(axis=1) + self.send_s[rows] * sends
+        busy = self.filter_s[rows] * _dot(rates, fan) + self.send_s[rows] * sends
         busy = np.where(children > 0, busy, 0.0)
-        rate = (rates * (fan > 0)).sum(axis=1)
+        rate = _dot(rates, fan > 0)
         waits = waiting_s(self.other_busy[rows] + busy, self.other_rate[rows] + rate, graded=True)
         serves = serving_s(self.filter_s[rows], self.send_s[rows], busy, rate, children)
         found: Floats = (self.other_below[rows] + below) * waits + below * serves
         return found
+
+
+def _wants(demand: Demands) -> np.ndarray:
+    return np.asarray(demand != 0, bool).astype(np.int64)
+
+
+def _dot(rates: Floats, fan: np.ndarray) -> Floats:
+    """Over objects; a product where there is one only, which is most of a decision's time."""
+    if rates.shape[1] == 1:
+        one: Floats = rates[:, 0] * fan[:, 0]
+        return one
+    if len(rates) == 1:
+        same: Floats = fan @ rates[0]
+        return same
+    many: Floats = np.einsum("ij,ij->i", rates, fan.astype(float))
+    return many
+
+
+def _sum(rates: Floats) -> Floats:
+    found: Floats = rates[:, 0] if rates.shape[1] == 1 else rates.sum(axis=1)
+    return found
