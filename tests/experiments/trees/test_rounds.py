@@ -10,9 +10,10 @@ from thalweg.experiments.trees.world import one_object_world
 from thalweg.overlay.membership import Join, Membership
 from thalweg.overlay.stack import Stack
 from thalweg.overlay.trees.protocol import Capacity, Trees
+from thalweg.overlay.trees.row_messages import Offer, Publish, Read
 from thalweg.overlay.trees.settings import TreeTimes
 from thalweg.overlay.trees.stream import Spec, Tree
-from thalweg.overlay.trees.subscriptions import Offer, Publish, Read, Subscriptions
+from thalweg.overlay.trees.subscriptions import Subscriptions
 from thalweg.placement.arrays import ints
 from thalweg.placement.trees.cost import loss
 from thalweg.placement.trees.greedy import Greedy

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from thalweg.overlay.protocol import Address, Effect, Send, Tell
 from thalweg.overlay.trees import messages as say
+from thalweg.overlay.trees.row_messages import Follow
 from thalweg.overlay.trees.state import Child, Joining, Place, TreesState
 from thalweg.overlay.trees.stream import Tree
-from thalweg.overlay.trees.subscriptions import Follow
 
 
 class Hanging(TreesState):

@@ -36,7 +36,7 @@ from thalweg.overlay.protocol import (
 from thalweg.overlay.trees import messages as say
 from thalweg.overlay.trees.adapting import Adaptation
 from thalweg.overlay.trees.hanging import Hanging
-from thalweg.overlay.trees.subscriptions import Stands, Wanted
+from thalweg.overlay.trees.row_messages import Stands, Wanted
 
 
 class Capacity(msgspec.Struct, frozen=True):

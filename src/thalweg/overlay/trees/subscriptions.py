@@ -40,77 +40,21 @@ from thalweg.overlay.protocol import (
 )
 from thalweg.overlay.trees.home import Home
 from thalweg.overlay.trees.relay import Relay
-from thalweg.overlay.trees.stream import Line, Row, Spec, Tree
-
-
-class Offer(msgspec.Struct, frozen=True):
-    tree: Tree
-
-
-class Publish(msgspec.Struct, frozen=True):
-    tree: Tree
-    value: int
-
-
-class Read(msgspec.Struct, frozen=True):
-    tree: Tree
-    spec: Spec
-
-
-class Follow(msgspec.Struct, frozen=True):
-    """Take the stream from this node from now on; None: from nobody."""
-
-    tree: Tree
-    publisher: Address | None
-
-
-class Published(msgspec.Struct, frozen=True):
-    tree: Tree
-    lines: tuple[Line, ...]
-
-
-class Wanted(msgspec.Struct, frozen=True):
-    """This node reads the stream, as one of this class."""
-
-    tree: Tree
-    klass: int
-    begins: int
-
-
-class Stands(msgspec.Struct, frozen=True):
-    tree: Tree
-    publisher: Address
-    instant: int
-
-
-class Open(Message, frozen=True):
-    tree: Tree
-    spec: Spec
-
-
-class Opened(Message, frozen=True):
-    tree: Tree
-    spec: Spec
-    klass: int
-    begins: int
-
-
-class Subscribe(Message, frozen=True):
-    tree: Tree
-    classes: tuple[int, ...]
-    start: int  # all before it has been taken
-
-
-class Rows(Message, frozen=True):
-    tree: Tree
-    classes: tuple[int, ...]  # whose rows these are, all of them
-    start: int
-    upto: int
-    lines: tuple[Line, ...]
-
-
-class Unsubscribe(Message, frozen=True):
-    tree: Tree
+from thalweg.overlay.trees.row_messages import (
+    Follow,
+    Offer,
+    Open,
+    Opened,
+    Publish,
+    Published,
+    Read,
+    Rows,
+    Stands,
+    Subscribe,
+    Unsubscribe,
+    Wanted,
+)
+from thalweg.overlay.trees.stream import Row, Tree
 
 
 class Subscriptions:

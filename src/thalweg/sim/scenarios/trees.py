@@ -14,16 +14,10 @@ from thalweg.overlay.membership import Join, Membership
 from thalweg.overlay.protocol import Address
 from thalweg.overlay.stack import Stack
 from thalweg.overlay.trees.protocol import Capacity, Trees
+from thalweg.overlay.trees.row_messages import Offer, Publish, Published, Read, Wanted
 from thalweg.overlay.trees.settings import TreeTimes
 from thalweg.overlay.trees.stream import Line, Row, Spec, Tree
-from thalweg.overlay.trees.subscriptions import (
-    Offer,
-    Publish,
-    Published,
-    Read,
-    Subscriptions,
-    Wanted,
-)
+from thalweg.overlay.trees.subscriptions import Subscriptions
 from thalweg.sim.host import Host
 from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.networks import transit_stub
