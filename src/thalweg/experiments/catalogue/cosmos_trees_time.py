@@ -205,8 +205,7 @@ def _beside(rows: list[dict[str, Any]], periods: list[float], p: Parameters) -> 
             "4.8",
             "Greedy is always faster; SA (2) costs more than 2 × Greedy, SA (1) is the best",
             "; ".join(told) or "SA was not run",
-            "temperatures are in other units than the source's, which it does not give: here both "
-            "sets end cold",
+            "temperatures are in units of this project's, as the source gives none" if told else "",
         ),
     ]
 
