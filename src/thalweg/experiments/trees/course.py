@@ -18,6 +18,7 @@ from thalweg.placement.trees.union_rates import of_counts
 PERIOD_S = 200.0  # between adaptations
 WINDOW_S = 50.0  # of information collection
 FEWEST_SAMPLES = 25
+LEAST = 0.0  # of a view's cost: what a transformation must be worth
 KEPT = 0.9  # of older counts, from period to period: a window sees few rows of one object
 
 
@@ -89,7 +90,7 @@ def course(
 ) -> Course:
     """One tree for all; `after` replaces the world from some second on."""
     flowing, told = Flowing(len(world.nodes), seed), Told(world, seed)
-    rounds = Rounds((parent,))
+    rounds = Rounds((parent,), least=LEAST)
     losses: list[float] = []
     now = world
     for period in range(int(world.seconds / PERIOD_S)):

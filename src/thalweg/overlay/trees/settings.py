@@ -19,7 +19,7 @@ class TreeTimes:
     move_us: int = 4 * _SECOND_US  # for one node to change its publisher
     hold_us: int = 20 * _SECOND_US  # for the one who holds to be done
     tau: float = 0.2  # what has changed by less is not told
-    least_gain: float = 0.01  # of what the view costs; less may be noise
+    least_gain: float = 0.0  # of what the view costs; more means fewer moves, and a worse tree
 
     def __post_init__(self) -> None:
         if min(self.round_us, self.window_us, self.beat_us, self.join_us, self.move_us) < 1:
