@@ -15,6 +15,7 @@ from thalweg.sim.scenarios.membership import MembershipScenario
 from thalweg.sim.scenarios.prefix import PrefixScenario
 from thalweg.sim.scenarios.query_spreading import QuerySpreadingScenario
 from thalweg.sim.scenarios.sand import SandScenario
+from thalweg.sim.scenarios.trees import TreesScenario
 
 _ALL: tuple[type[Scenario], ...] = (
     MembershipScenario,
@@ -27,6 +28,7 @@ _ALL: tuple[type[Scenario], ...] = (
     CoordinatorsScenario,
     DistributionScenario,
     SandScenario,
+    TreesScenario,
 )
 SCENARIOS: dict[str, type[Scenario]] = {kind.name: kind for kind in _ALL}
 

@@ -1,0 +1,1 @@
+"""Dissemination trees that re-hang themselves: `protocol.Trees`; start reading there."""
