@@ -1,6 +1,7 @@
 """Against a real broker: a repeated tick adds only what is not there yet."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from pyspark.sql import SparkSession
@@ -15,11 +16,14 @@ from thalweg.engine.sinks.registry import open_sink
 pytestmark = pytest.mark.kafka
 
 
-def ids(topic: Topic) -> list[tuple[str, int, int, int]]:
-    return [
-        (h["query"], int(h["tick"]), int(h["index"]), json.loads(value)["row"]["n"])
-        for _, value, h in topic.received()
-    ]
+def ids(topic: Topic) -> list[tuple[int, int, int]]:
+    """(run, instant, ordinal) of the query q; its rows have the instant as their value, too."""
+    found = []
+    for _, value, h in topic.received():
+        if h["query"] == "q":
+            found.append((int(h["run"]), int(h["instant"]), int(h["ordinal"])))
+            assert json.loads(value)["row"]["n"] == found[-1][1]
+    return found
 
 
 def test_a_tick_that_a_crash_cut_short_is_completed_not_repeated(
@@ -31,25 +35,37 @@ def test_a_tick_that_a_crash_cut_short_is_completed_not_repeated(
     sink.open(None)
     sink.write(numbers(1, 10, 11, 12))
     committed = sink.progress()
-    sink.write(numbers(2, 20, 21))  # the first rows of tick 2, and no commit
-    sink.write(numbers(2, 90, 91, query="another"))
+    sink.write(numbers(2, 20, 20))  # the first rows of a tick, and no commit
+    sink.write(replace(numbers(2, 90, 91, query="another"), run=2))
 
     again = KafkaSink(spark, topic.address)
     again.open(committed)
-    again.write(numbers(2, 20, 21, 22, 23))
+    again.write(numbers(2, 20, 20, 20, 23))
     again.progress()
     again.write(numbers(3, 30))
-    assert [i for i in ids(topic) if i[0] == "q"] == [
-        ("q", 1, 0, 10),
-        ("q", 1, 1, 11),
-        ("q", 1, 2, 12),
-        ("q", 2, 0, 20),
-        ("q", 2, 1, 21),
-        ("q", 2, 2, 22),
-        ("q", 2, 3, 23),
-        ("q", 3, 0, 30),
+    assert ids(topic) == [
+        (1, 10, 0),
+        (1, 11, 0),
+        (1, 12, 0),
+        (1, 20, 0),
+        (1, 20, 1),
+        (1, 20, 2),
+        (1, 23, 0),
+        (1, 30, 0),
     ]
     assert {partition for partition, _, _ in topic.received()} == {0}
+
+
+def test_the_rows_of_a_query_that_was_created_anew_are_others(spark, broker):
+    topic = Topic(spark, broker, "anew", 1)
+    sink = KafkaSink(spark, topic.address)
+    sink.open(None)
+    committed = sink.progress()
+    sink.write(numbers(1, 10))  # and no commit
+    again = KafkaSink(spark, topic.address)
+    again.open(committed)
+    again.write(replace(numbers(1, 10), run=2))
+    assert ids(topic) == [(1, 10, 0), (2, 10, 0)]
 
 
 def test_what_others_write_to_the_topic_is_passed_over(spark, broker):
