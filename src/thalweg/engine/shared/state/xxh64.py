@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from xxhash import xxh64_intdigest
+from xxhash import xxh64_digest
 
 FEW = 256  # up to so many inputs, calls of the library take less time than those of NumPy
 
@@ -35,7 +35,8 @@ _TURNS_BACK = np.uint64(64) - _TURNS
 
 
 def of_bytes(inputs: Iterable[bytes]) -> np.ndarray:
-    return np.fromiter(map(xxh64_intdigest, inputs), dtype=np.uint64)
+    # Digests are big-endian; joined they take less time than as integers of Python.
+    return np.frombuffer(b"".join(map(xxh64_digest, inputs)), dtype=">u8").astype(np.uint64)
 
 
 def of_words(words: np.ndarray) -> np.ndarray:
