@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,13 +13,16 @@ import pyarrow as pa
 from fastapi import Request
 
 from thalweg.api.bulk import Piece
-from thalweg.api.problems import BadRequest
-from thalweg.engine.sources.rows import frame_of
+from thalweg.api.problems import BadRequest, first_line
+from thalweg.engine.sources.rows import columns_of, frame_of
 from thalweg.plan.catalog import StreamDef
+from thalweg.plan.types import Kind
 
 LARGEST_BODY = 64 << 20
 ARROW = "application/vnd.apache.arrow.stream"
 NDJSON = "application/x-ndjson"
+_PLAIN: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+_EXACT: msgspec.json.Decoder[Any] = msgspec.json.Decoder(float_hook=Decimal)
 
 
 class Submission(NamedTuple):
@@ -52,7 +56,7 @@ async def submission_of(request: Request) -> Submission:
         try:
             return Submission(body.decode(), "<cql>", None)
         except UnicodeDecodeError as error:
-            raise BadRequest(f"the text is not UTF-8: {error}") from None
+            raise BadRequest(f"the text is not UTF-8: {first_line(error)}") from None
     given = _json(body)
     if not isinstance(given, Mapping) or not isinstance(given.get("cql"), str):
         raise BadRequest('send CQL as text/plain, or as JSON: {"cql": "CREATE …"}')
@@ -66,9 +70,10 @@ async def pieces_of(request: Request) -> list[Piece]:
     body = await body_of(request)
     try:
         return msgspec.json.decode(body, type=_Pieces).texts
-    except msgspec.DecodeError as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise BadRequest(
-            f'send texts as JSON: {{"texts": [{{"cql": "CREATE …", "name": "a.cql"}}]}} ({error})'
+            'send texts as JSON: {"texts": [{"cql": "CREATE …", "name": "a.cql"}]} '
+            f"({first_line(error)})"
         ) from None
 
 
@@ -76,22 +81,27 @@ def rows_of(stream: StreamDef, content_type: str, body: bytes) -> pl.DataFrame:
     """The batch that a body holds, by its content type."""
     if content_type == ARROW:
         try:
-            table = pa.ipc.open_stream(body).read_all()
-        except pa.ArrowInvalid as error:
-            raise BadRequest(f"the body is no Arrow stream: {error}") from None
-        return frame_of(stream, table)
+            return frame_of(stream, pa.ipc.open_stream(body).read_all())
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise BadRequest(f"the body is not an Arrow stream: {first_line(error)}") from None
+    # A DECIMAL must not pass through a float on its way.
+    is_exact = any(sql.kind is Kind.DECIMAL for sql in columns_of(stream).values())
+    decoder = _EXACT if is_exact else _PLAIN
     if content_type == NDJSON:
-        return frame_of(stream, [_json(line) for line in body.splitlines() if line.strip()])
+        lines = [_json(line, decoder) for line in body.splitlines() if line.strip()]
+        return frame_of(stream, lines)
     if content_type in ("application/json", ""):
-        given = _json(body)
+        given = _json(body, decoder)
         return frame_of(stream, given if isinstance(given, list) else [given])
     raise BadRequest(
         f"rows come as application/json, {NDJSON} or {ARROW}, not as {content_type}", 415
     )
 
 
-def _json(body: bytes) -> Any:
+def _json(body: bytes, decoder: msgspec.json.Decoder[Any] = _PLAIN) -> Any:
     try:
-        return msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
-        raise BadRequest(f"the body is no JSON: {error}") from None
+        return decoder.decode(body)
+    except (msgspec.MsgspecError, ValueError, ArithmeticError) as error:
+        raise BadRequest(f"the body is no JSON: {first_line(error)}") from None
+    except RecursionError:
+        raise BadRequest("the body's JSON is nested too deeply") from None

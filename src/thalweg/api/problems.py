@@ -31,6 +31,16 @@ _STATUS: tuple[tuple[type[Exception], int, str], ...] = (  # the first that fits
 )
 
 
+_LONGEST_LINE = 300
+
+
+def first_line(error: BaseException | str) -> str:
+    """An error in at most one line that a person can read, whatever it quotes."""
+    lines = str(error).strip().splitlines()
+    line = "".join(c if c.isprintable() else " " for c in lines[0]) if lines else ""
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
+
+
 class BadRequest(Exception):
     """A request that can't be read."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -17,10 +17,14 @@ import polars as pl
 import pyarrow as pa
 
 from thalweg.engine.shared.frames import dtype
-from thalweg.engine.shared.ingest.normalise import RAW, REFUSED
+from thalweg.engine.shared.ingest.values import MOST_SHOWN, WHOLE_IN_DOUBLE
+from thalweg.engine.sources.arrow import frame_of_arrow, with_refused
 from thalweg.engine.sources.errors import SourceError
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.types import VARCHAR, Kind, SqlType
+
+_MOST_DIGITS = 400  # of a number: a DOUBLE has no more before the point
+_MOST_BITS = 4 * _MOST_DIGITS
 
 Row = Mapping[str, Any] | Sequence[Any]
 Rows: TypeAlias = Iterable[Row] | pl.DataFrame | pa.Table | pa.RecordBatch
@@ -30,7 +34,7 @@ _CARRIERS: dict[Kind, frozenset[type]] = {
     Kind.INTEGER: frozenset({int}),
     Kind.BIGINT: frozenset({int}),
     Kind.DOUBLE: frozenset({float, int}),
-    Kind.DECIMAL: frozenset({Decimal}),
+    Kind.DECIMAL: frozenset(),  # always as text, so that places beyond its scale are seen
     Kind.VARCHAR: frozenset({str}),
     Kind.DATE: frozenset({date}),
     Kind.TIMESTAMP: frozenset({datetime}),
@@ -55,11 +59,9 @@ def frame_of(stream: StreamDef, data: Rows) -> pl.DataFrame:
     if isinstance(data, pl.DataFrame):
         return data
     if isinstance(data, pa.Table | pa.RecordBatch):
-        frame = pl.from_arrow(data)
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return frame_of_arrow(data, columns_of(stream))
     if hasattr(data, "__arrow_c_stream__"):  # pandas, and whatever else speaks Arrow
-        return pl.DataFrame(data)
+        return frame_of_arrow(pa.table(data), columns_of(stream))
     return frame_of_rows(stream, list(data))
 
 
@@ -75,19 +77,14 @@ def frame_of_rows(stream: StreamDef, rows: Sequence[Row]) -> pl.DataFrame:
     )
     if not refused:
         return frame
-    raw = {i: json.dumps(rows[i], default=str, ensure_ascii=False) for i in refused}
-    return with_refused(frame, refused, raw)
+    return with_refused(frame, refused, {i: _raw(rows[i]) for i in refused})
 
 
-def with_refused(
-    frame: pl.DataFrame, reasons: Mapping[int, str], raw: Mapping[int, str]
-) -> pl.DataFrame:
-    """The batch, with what its source refuses of it: by row, why and what it was."""
-    rows = range(frame.height)
-    return frame.with_columns(
-        pl.Series(REFUSED, [reasons.get(i) for i in rows], dtype=pl.String),
-        pl.Series(RAW, [raw.get(i) for i in rows], dtype=pl.String),
-    )
+def _raw(row: Row) -> str:
+    try:
+        return json.dumps(row, default=str)
+    except ValueError:  # a whole number of thousands of digits, an object within itself
+        return _short(row)
 
 
 def _values(stream: StreamDef, columns: Mapping[str, SqlType], row: Row) -> Sequence[Any]:
@@ -97,16 +94,17 @@ def _values(stream: StreamDef, columns: Mapping[str, SqlType], row: Row) -> Sequ
         by_lower = {str(key).lower(): value for key, value in row.items()}
         return [row[name] if name in row else by_lower.get(name.lower()) for name in columns]
     if isinstance(row, str) or not isinstance(row, Sequence):
-        raise SourceError(f"{stream.name}: a row is a dict or a tuple, not {row!r}")
+        raise SourceError(f"{stream.name}: a row is a dict or a tuple, not {_short(row)}")
     if len(row) != len(columns):
         raise SourceError(
-            f"{stream.name}: a row has {len(columns)} values ({', '.join(columns)}), not {row!r}"
+            f"{stream.name}: a row has {len(columns)} values ({', '.join(columns)}), "
+            f"not {_short(row)}"
         )
     return row
 
 
 def _series(name: str, sql: SqlType, values: list[Any], refused: dict[int, str]) -> pl.Series:
-    if {type(v) for v in values} <= _CARRIERS[sql.kind] | {type(None)}:
+    if _are_carried(values, sql):
         try:
             return pl.Series(name, values, dtype=dtype(sql), strict=True)
         except (pl.exceptions.PolarsError, OverflowError, TypeError, ValueError):
@@ -115,34 +113,75 @@ def _series(name: str, sql: SqlType, values: list[Any], refused: dict[int, str])
     for i, value in enumerate(values):
         text = _text(value, sql)
         if text is None and value is not None:
-            refused.setdefault(i, f"{name}: '{value}' is not a valid {sql}")
+            refused.setdefault(i, f"{name}: '{_short(value)}' is not a valid {sql}")
         texts.append(text)
     return pl.Series(name, texts, dtype=pl.String)
 
 
+def _are_carried(values: list[Any], sql: SqlType) -> bool:
+    """Whether all values are of the type's own kind, and none is changed on the way."""
+    kinds = {type(v) for v in values} - {type(None)}
+    if not kinds <= _CARRIERS[sql.kind]:
+        return False
+    if int in kinds:
+        furthest = WHOLE_IN_DOUBLE if sql.kind is Kind.DOUBLE else 1 << 63
+        wholes = [v for v in values if type(v) is int]
+        return -furthest <= min(wholes) and max(wholes) < furthest
+    return True
+
+
+def _short(value: Any) -> str:
+    try:
+        text = str(value)
+    except ValueError:  # a whole number of thousands of digits
+        return f"a value of type {type(value).__name__}"
+    short = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+    return short.encode(errors="backslashreplace").decode()
+
+
 def _text(value: Any, sql: SqlType) -> str | None:
-    """The value as text that reads back as the same value; None if its type can't be meant."""
+    """The value as text that reads back as the same value; None if there is none."""
     match value:
         case str():
-            return value
+            return value if _is_text(value) else None
         case bool():
             return str(value).lower() if sql.kind is Kind.BOOLEAN else None
         case int() | float() | Decimal():
             return _number_text(value, sql) if sql.is_numeric else None
         case datetime():
-            utc = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
-            moment = utc.date() if sql.kind is Kind.DATE else utc
-            return moment.isoformat() if sql.is_temporal else None
+            return _moment_text(value, sql)
         case date():
             return value.isoformat() if sql.is_temporal else None
         case _:
             return None
 
 
-def _number_text(value: float | Decimal, sql: SqlType) -> str:
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return True
+
+
+def _moment_text(value: datetime, sql: SqlType) -> str | None:
+    try:
+        utc = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+    except OverflowError:  # in another year than 1 to 9999 in UTC
+        return None
+    if sql.kind is Kind.DATE:
+        return utc.date().isoformat() if utc.time() == time.min else None
+    return utc.isoformat() if sql.is_temporal else None
+
+
+def _number_text(value: float | Decimal, sql: SqlType) -> str | None:
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return None
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    if not exact.is_finite():
-        return str(value)
+    if not exact.is_finite() or abs(exact.adjusted()) > _MOST_DIGITS:
+        return str(exact)  # which no type reads but DOUBLE; written out it might fill the memory
+    if sql.kind is Kind.DOUBLE and not isinstance(value, int):
+        return repr(float(exact))
     if sql.is_integer and exact == exact.to_integral_value():
         return str(int(exact))
-    return repr(float(exact)) if sql.kind is Kind.DOUBLE else f"{exact:f}"
+    return f"{exact:f}"

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from thalweg.engine.shared.expressions.casts import cast
-from thalweg.engine.shared.frames import TS, W, dtype, name
+from thalweg.engine.shared.frames import TS, W, name
+from thalweg.engine.shared.ingest.values import fitted, shown
 from thalweg.plan.catalog import StreamDef
-from thalweg.plan.types import (
-    BIGINT,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    TIMESTAMP,
-    VARCHAR,
-    Kind,
-    SqlType,
-    decimal,
-)
+from thalweg.plan.types import VARCHAR, SqlType
 
 FURTHEST = 1 << 61  # instants, from zero: with a window's length added they stay 64-bit numbers
 ROW = "_row"  # a tuple's place in its batch
 
 # Columns by which a source refuses a row itself: its reason, and the row as it came (text).
 REFUSED, RAW = "_refused", "_raw"
+_BAD = "_bad"
+_REJECTED = {ROW: pl.Int64(), "_reason": pl.String()}
 
 
 class IngestError(ValueError):
@@ -42,41 +35,43 @@ class Normalised:
 
 def normalise(stream: StreamDef, batch: pl.DataFrame) -> Normalised:
     """Bring a batch to the stream's types; every row passes or has a reason."""
-    given = {c.lower(): c for c in batch.columns}
-    frame = batch.with_row_index(ROW).with_columns(pl.col(ROW).cast(pl.Int64))
-    reasons: list[pl.Expr] = [pl.col(REFUSED)] if REFUSED in batch.columns else []
-    columns: list[pl.Expr] = [pl.col(ROW)]
-    for i, f in enumerate(stream.fields):
-        source = _column(stream, given, f.name)
-        value = _typed(pl.col(source), batch.schema[source], f.type)
-        columns.append(value.alias(name(i)))
-        reasons.append(_mismatch(source, value, f.type))
-    source = _column(stream, given, stream.timestamp)
-    stamp = _typed(pl.col(source), batch.schema[source], stream.timestamp_type)
-    instant = _instant(stamp, stream)
-    columns.append(instant.alias(TS))
-    reasons.append(_mismatch(source, stamp, stream.timestamp_type))
-    reasons.append(
-        pl.when(~instant.is_between(-FURTHEST, FURTHEST)).then(
-            pl.lit(f"{source}: the timestamp is out of range")
-        )
-    )
-    reasons.append(
-        pl.when(pl.col(source).is_null()).then(pl.lit(f"{source}: the timestamp is missing"))
-    )
+    given: dict[str, str] = {}
+    for column in batch.columns:
+        given.setdefault(column.lower(), column)
+    wanted = [(_column(stream, given, f.name), f.type) for f in stream.fields]
+    wanted.append((_column(stream, given, stream.timestamp), stream.timestamp_type))
+    values = [fitted(pl.col(c), batch.schema[c], sql) for c, sql in wanted]
+    columns = [value.alias(name(i)) for i, value in enumerate(values)]
     if stream.is_relation:
-        op = pl.col(_column(stream, given, "op"))
-        columns.append(pl.when(op == "+").then(1).when(op == "-").then(-1).cast(pl.Int64).alias(W))
-        known = op.is_in(["+", "-"]).fill_null(False)
-        reasons.append(pl.when(~known).then(pl.lit("op: neither + nor -")))
-    typed = frame.select(*columns, pl.coalesce(reasons).alias("_reason"))
-    bad = typed.filter(pl.col("_reason").is_not_null()).select(ROW, "_reason")
-    good = (
-        typed.filter(pl.col("_reason").is_null()).drop("_reason")
-        if bad.height
-        else (typed.drop("_reason"))
-    )
-    return Normalised(good, bad)
+        columns.append(_op(_column(stream, given, "op"), batch).alias(W))
+    typed = batch.select(columns).with_row_index(ROW).with_columns(pl.col(ROW).cast(pl.Int64))
+    stamp = name(len(stream.fields))
+    typed = typed.with_columns(_instant(pl.col(stamp), stream).alias(TS)).drop(stamp)
+    is_bad = _bad_rows(stream, batch, wanted, typed)
+    if not is_bad.any():
+        return Normalised(typed, pl.DataFrame(schema=_REJECTED))
+    rest, came = typed.filter(is_bad), batch.filter(is_bad)
+    reasons = [_reason(came, wanted, rest, i) for i in range(rest.height)]
+    rejected = pl.DataFrame({ROW: rest[ROW], "_reason": reasons}, schema=_REJECTED)
+    return Normalised(typed.filter(~is_bad), rejected)
+
+
+def _bad_rows(
+    stream: StreamDef,
+    batch: pl.DataFrame,
+    wanted: Sequence[tuple[str, SqlType]],
+    typed: pl.DataFrame,
+) -> pl.Series:
+    """Those of which a value was there and does not fit, or whose instant is none."""
+    is_bad = ~typed[TS].is_between(-FURTHEST, FURTHEST).fill_null(False)
+    for i, (column, _) in enumerate(wanted[: len(stream.fields)]):
+        if typed[name(i)].null_count() != batch[column].null_count():
+            is_bad |= typed[name(i)].is_null() & batch[column].is_not_null()
+    if stream.is_relation:
+        is_bad |= typed[W].is_null()
+    if REFUSED in batch.columns:
+        is_bad |= batch[REFUSED].is_not_null()
+    return is_bad
 
 
 def _column(stream: StreamDef, given: dict[str, str], wanted: str) -> str:
@@ -88,61 +83,31 @@ def _column(stream: StreamDef, given: dict[str, str], wanted: str) -> str:
     return found
 
 
-_SQL_TYPES: dict[type[pl.DataType], SqlType] = {
-    pl.Boolean: BOOLEAN,
-    pl.Float64: DOUBLE,
-    pl.Float32: DOUBLE,
-    pl.String: VARCHAR,
-    pl.Date: DATE,
-    pl.Datetime: TIMESTAMP,
-}
-
-
-def _sql_type(given: pl.DataType) -> SqlType | None:
-    if given.is_integer():
-        return BIGINT
-    if isinstance(given, pl.Decimal):
-        return decimal(given.scale)
-    return _SQL_TYPES.get(type(given))
-
-
-def _typed(x: pl.Expr, given: pl.DataType, wanted: SqlType) -> pl.Expr:
-    """The column in the wanted type; NULL where it does not fit."""
-    target = dtype(wanted)
-    nothing = pl.lit(None, dtype=target)
-    source = _sql_type(given)
-    if isinstance(given, pl.Null) or source is None:
-        return nothing
-    if isinstance(given, pl.Datetime):
-        x = (
-            x.dt.replace_time_zone(None)
-            if given.time_zone is None
-            else (x.dt.convert_time_zone("UTC").dt.replace_time_zone(None))
-        )
-        x = x.dt.cast_time_unit("us")
-    if wanted.kind is Kind.DOUBLE and source.is_numeric:
-        value = x.cast(pl.Float64, strict=False)
-        return pl.when(value.is_finite()).then(value + 0.0)
-    if given == target:
-        return x
-    if source.kind is Kind.VARCHAR or (source.is_integer and wanted.is_numeric):
-        return cast(x.cast(dtype(source), strict=False), source, wanted)
-    if source.is_temporal and wanted.is_temporal:
-        return x.cast(target)
-    if source.is_numeric and wanted.is_numeric:
-        # A number with a fraction is no whole number: refused, not rounded.
-        value = cast(x.cast(dtype(source)), source, wanted)
-        return pl.when(value.cast(pl.Float64) == x.cast(pl.Float64)).then(value)
-    return nothing
-
-
-def _mismatch(source: str, value: pl.Expr, wanted: SqlType) -> pl.Expr:
-    text = pl.col(source).cast(pl.String, strict=False).fill_null("?")
-    reason = pl.format(f"{source.replace('{', '{{')}: '{{}}' is not a valid {wanted}", text)
-    return pl.when(pl.col(source).is_not_null() & value.is_null()).then(reason)
-
-
 def _instant(stamp: pl.Expr, stream: StreamDef) -> pl.Expr:
     if stream.timestamp_type.is_integer:
         return stamp.cast(pl.Int64)
     return stamp.cast(pl.Datetime("us")).cast(pl.Int64) // stream.resolution_us
+
+
+def _op(column: str, batch: pl.DataFrame) -> pl.Expr:
+    """+1 or -1; NULL for anything else."""
+    text = fitted(pl.col(column), batch.schema[column], VARCHAR)
+    return pl.when(text == "+").then(1).when(text == "-").then(-1).cast(pl.Int64)
+
+
+def _reason(
+    came: pl.DataFrame, wanted: Sequence[tuple[str, SqlType]], typed: pl.DataFrame, row: int
+) -> str:
+    """Why a row is rejected: its source's own reason, else the first value at fault."""
+    if REFUSED in came.columns and (said := came[REFUSED][row]) is not None:
+        return str(said)
+    kept = [*(name(i) for i in range(len(wanted) - 1)), TS]
+    for (column, sql), value in zip(wanted, kept, strict=True):
+        if typed[value][row] is None and not came[column].slice(row, 1).null_count():
+            return f"{column}: {shown(came[column], row)} is not a valid {sql}"
+    stamp, instant = wanted[-1][0], typed[TS][row]
+    if instant is None:
+        return f"{stamp}: the timestamp is missing"
+    if not -FURTHEST <= instant <= FURTHEST:
+        return f"{stamp}: the timestamp is out of range"
+    return "op: neither + nor -"

@@ -12,6 +12,7 @@ from typing import BinaryIO, cast
 import polars as pl
 import pyarrow.parquet as pq
 
+from thalweg.engine.sources.arrow import frame_of_arrow
 from thalweg.engine.sources.files.lines import Block
 from thalweg.engine.sources.files.locate import File
 
@@ -61,7 +62,7 @@ class DirectReader:
         with pq.ParquetFile(file) as parquet:
             names = [n for n in parquet.schema_arrow.names if n.lower() in self._wanted]
             for batch in parquet.iter_batches(self._rows, columns=names):
-                yield Table(file, first, cast(pl.DataFrame, pl.from_arrow(batch)))
+                yield Table(file, first, frame_of_arrow(batch))
                 first += batch.num_rows
 
 

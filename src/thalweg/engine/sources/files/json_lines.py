@@ -13,8 +13,10 @@ from typing import Any
 import msgspec
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from thalweg.engine.shared.ingest.values import WHOLE_IN_DOUBLE
 from thalweg.engine.sources.files.lines import Block, is_utf8, refused, together
 from thalweg.engine.sources.files.text_columns import typed_columns
 from thalweg.engine.sources.rows import columns_of, frame_of_rows
@@ -67,6 +69,8 @@ class JsonLines:
             return None
         if table.num_rows != lines or self._may_be_spelt_otherwise(table, text):
             return None
+        if not all(_is_surely_exact(column) for column in table.columns):
+            return None
         frame = pl.from_arrow(table)
         assert isinstance(frame, pl.DataFrame)
         return frame
@@ -100,6 +104,14 @@ class JsonLines:
             parts += [rows.slice(done, behind - done), line_frame]
             done = behind
         return together([*parts, rows.slice(done)])
+
+
+def _is_surely_exact(column: pa.ChunkedArray) -> bool:
+    """Beyond some size a whole number may not be the DOUBLE that Arrow reads it as."""
+    if not pa.types.is_floating(column.type):
+        return True
+    largest = pc.max(pc.abs(column)).as_py()
+    return largest is None or largest < WHOLE_IN_DOUBLE
 
 
 def _arrow(sql: SqlType) -> pa.DataType:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from thalweg.engine.shared.frames import dtype
+from thalweg.engine.shared.ingest.values import WHOLE_IN_DOUBLE
 from thalweg.plan.types import Kind, SqlType
 
 _DATE = r"^(?:[1-9]\d{3}|0[1-9]\d\d|00[1-9]\d|000[1-9])-\d\d-\d\d"  # not the year 0
@@ -38,7 +39,8 @@ def _converted(texts: pl.Series, sql: SqlType) -> pl.Series | None:
             return texts.cast(dtype(sql), strict=False)
         case Kind.DOUBLE:
             values = texts.cast(pl.Float64, strict=False)
-            return values if values.is_finite().all() else None
+            # Beyond this, a whole number may not be the DOUBLE that it is read as.
+            return values if (values.abs() < WHOLE_IN_DOUBLE).all() else None
         case Kind.DECIMAL:
             fits = rf"^[+-]?\d*\.?\d{{0,{sql.scale}}}$"
             is_plain = texts.str.contains(fits).all()
