@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
+from thalweg.engine.failures import Unavailable
+
 TIMEOUT_MS = 20_000
 _ADDRESS = re.compile(r"(?:kafka:)?(?://)?(?P<servers>[^/\s]+:\d+)/(?P<topic>[A-Za-z0-9._-]+)")
 
 
-class KafkaError(RuntimeError):
+class KafkaError(Unavailable):
     """Something that Kafka, or the way to it, does not give."""
 
 
@@ -86,7 +88,7 @@ class Cluster:
             admin_client = self._jvm.org.apache.kafka.clients.admin.AdminClient
             return admin_client.create(self._map(self._settings))
         except (Py4JError, TypeError) as error:
-            raise KafkaError(f"can't reach {self._address.servers}: {_reason(error)}") from None
+            raise KafkaError(f"can't reach {self._address.servers}: {reason_of(error)}") from None
 
     def _partitions(self, admin: Any) -> list[int]:
         topics = self._jvm.java.util.ArrayList()
@@ -105,9 +107,9 @@ def _answer(future: Any) -> Any:
     try:
         return future.get()
     except Py4JJavaError as error:
-        raise KafkaError(_reason(error)) from None
+        raise KafkaError(reason_of(error)) from None
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     java = getattr(error, "java_exception", None)
     return str(error if java is None else java.getMessage()).splitlines()[0]

@@ -1,4 +1,8 @@
+import errno
 import json
+import os
+import threading
+import time
 from pathlib import Path
 
 import polars as pl
@@ -58,7 +62,7 @@ def test_a_sink_that_keeps_failing_is_given_up_and_the_tick_goes_through(site: S
     site.execute(SCRIPT)
 
     def fail(_: Emission) -> None:
-        raise ConnectionError("gone for good")
+        raise RuntimeError("gone for good")
 
     site.attach("q", "broken", CallbackSink(fail))
     site.push("S", rows((1, 1), (2, 2)))
@@ -66,9 +70,7 @@ def test_a_sink_that_keeps_failing_is_given_up_and_the_tick_goes_through(site: S
     assert said(site, "q") == [(1, "+", 1)]
     assert site.health().ok
     (status,) = site.queries()
-    assert [(s.name, s.error) for s in status.sinks] == [
-        ("broken", "ConnectionError: gone for good")
-    ]
+    assert [(s.name, s.error) for s in status.sinks] == [("broken", "RuntimeError: gone for good")]
 
 
 def test_a_sink_goes_on_after_a_restart_and_after_a_crash(
@@ -106,3 +108,134 @@ def test_a_sink_that_is_none_is_refused(site: Site) -> None:
         with pytest.raises(SinkError, match="there is no sink"):
             site.write_to("q", target)
     assert site.queries()[0].sinks == []
+
+
+# --- disks that are full for a while, and sinks that are given up
+
+
+class Disk:
+    """Takes half of what is written while it is full, as a disk does."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, error: int = errno.ENOSPC) -> None:
+        self.is_full, self._write, self._error = False, os.pwrite, error
+        self.refused = threading.Event()
+        monkeypatch.setattr("thalweg.engine.sinks.append.os.pwrite", self.pwrite)
+
+    def pwrite(self, file: int, data: memoryview, offset: int) -> int:
+        if not self.is_full:
+            return self._write(file, data, offset)
+        if len(data) > 10:
+            return self._write(file, data[: len(data) // 2], offset)
+        self.refused.set()
+        raise OSError(self._error, os.strerror(self._error))
+
+
+def values_in(file: Path) -> list[int]:
+    return [json.loads(line)["row"]["a"] for line in file.read_text().splitlines()]
+
+
+def test_a_disk_that_is_full_is_waited_for_and_no_line_is_torn(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk(monkeypatch)
+    site.execute(SCRIPT)
+    site.write_to("q", "out.jsonl")
+    site.push("S", rows((1, 1), (2, 2)))
+    site.settle()
+    disk.is_full = True
+    site.push("S", rows((3, 3)))
+    assert disk.refused.wait(30)
+    while site.ticker.attempts < 5:  # patience with anything else would be at its end
+        time.sleep(0.01)
+    health = site.health()
+    assert not health.ok
+    assert health.error is not None
+    assert "sink-1 of query q" in health.error
+    assert "No space left" in health.error
+    disk.is_full = False
+    site.settle()
+    assert values_in(tmp_path / "out.jsonl") == [1, 2]
+    assert site.health().problems == []
+
+
+def test_a_sink_that_was_given_up_is_cut_back_and_can_be_resumed(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk(monkeypatch, errno.EPERM)
+    site.execute(SCRIPT)
+    site.write_to("q", "out.jsonl")
+    site.push("S", rows((1, 1), (2, 2)))
+    site.settle()
+    disk.is_full = True
+    site.push("S", rows((3, 3)))
+    site.settle()
+    assert values_in(tmp_path / "out.jsonl") == [1]
+    assert site.health().ok
+    (problem,) = site.health().problems
+    assert "sink-1 of query q (out.jsonl) was given up: PermissionError" in problem
+    disk.is_full = False
+    (tmp_path / "out.jsonl").write_text((tmp_path / "out.jsonl").read_text() + '{"torn')
+    assert site.write_to("q", "out.jsonl") == "sink-1"
+    site.push("S", rows((4, 4)))
+    site.settle()
+    assert values_in(tmp_path / "out.jsonl") == [1, 3]  # 2 came while it was not there
+    assert site.health().problems == []
+
+
+def test_a_sink_that_can_not_be_opened_again_keeps_nobody_from_starting(
+    open_here: OpenSite, tmp_path: Path
+) -> None:
+    site = open_here()
+    site.execute(SCRIPT)
+    site.write_to("q", "out.jsonl")
+    site.push("S", rows((1, 1), (2, 2)))
+    site.settle()
+    site.close()
+    (tmp_path / "out.jsonl").write_text("")
+    again = open_here()
+    again.push("S", rows((3, 3)))
+    again.settle()
+    assert said(again, "q") == [(1, "+", 1), (2, "+", 2)]
+    (problem,) = again.health().problems
+    assert "has 0 bytes" in problem
+
+
+def test_a_sink_whose_disk_is_not_there_at_a_start_is_waited_for(
+    open_here: OpenSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = open_here()
+    site.execute(SCRIPT)
+    site.write_to("q", "out.jsonl")
+    site.push("S", rows((1, 1), (2, 2)))
+    site.settle()
+    site.close()
+    opened, is_there = os.open, threading.Event()
+
+    def open_file(path: Path, *rest: int) -> int:
+        if Path(path).name == "out.jsonl" and not is_there.is_set():
+            raise OSError(errno.EIO, "no disk")
+        return opened(path, *rest)
+
+    monkeypatch.setattr("thalweg.engine.sinks.append.os.open", open_file)
+    again = open_here()
+    again.push("S", rows((3, 3)))
+    while again.ticker.attempts < 4:
+        time.sleep(0.01)
+    assert not again.health().ok
+    is_there.set()
+    again.settle()
+    assert values_in(tmp_path / "out.jsonl") == [1, 2]
+
+
+def test_a_panic_in_a_sink_is_a_failure_like_others(site: Site) -> None:
+    def panic(_: Emission) -> None:
+        pl.Series([2**31 - 1], dtype=pl.Int32).cast(pl.Date).to_list()
+
+    site.execute(SCRIPT)
+    site.attach("q", "broken", CallbackSink(panic))
+    site.push("S", rows((1, 1), (2, 2)))
+    site.settle()
+    assert said(site, "q") == [(1, "+", 1)]
+    assert site.ticker.is_alive()
+    (problem,) = site.health().problems
+    assert "PanicException: out-of-range date" in problem

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Protocol
 
+from thalweg.engine.failures import FAILURES
 from thalweg.engine.shared.results.emission import Emission, TickOutput
 from thalweg.engine.shared.state.outputs import EVERY_QUERY
 from thalweg.engine.shared.state.store import Store
@@ -113,6 +115,14 @@ class SinkOutlet:
         for key, sink in self._sinks.items():
             sink.close()
             sink.open(self._before[key])
+
+    def cut_back(self, query: str, name: str) -> None:
+        """Take back what a failed sink has got beyond the last committed tick, if that goes."""
+        sink, before = self._sinks.get((query, name)), self._before.get((query, name))
+        if sink is not None:
+            with suppress(*FAILURES):
+                sink.close()
+                sink.open(before)
 
     def write_progress(self, store: Store) -> None:
         store.outputs.write_progress({key: sink.progress() for key, sink in self._sinks.items()})

@@ -9,13 +9,22 @@ readers can tell.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 import msgspec
 import polars as pl
+from py4j.protocol import Py4JError
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from thalweg.engine.kafka import Address, Cluster, KafkaError, demand_connector, parse_address
+from thalweg.engine.kafka import (
+    Address,
+    Cluster,
+    KafkaError,
+    demand_connector,
+    parse_address,
+    reason_of,
+)
 from thalweg.engine.shared.frames import TS
 from thalweg.engine.shared.results.emission import Emission
 from thalweg.engine.sinks.base import SinkError
@@ -94,7 +103,10 @@ class KafkaSink:
             )
         )
         writer = records.write.format("kafka").option("topic", self._address.topic)
-        writer.option("kafka.bootstrap.servers", self._address.servers).save()
+        try:
+            writer.option("kafka.bootstrap.servers", self._address.servers).save()
+        except Py4JError as error:
+            raise KafkaError(reason_of(error)) from None
 
     def _found_between(self, starts: dict[int, int], ends: dict[int, int]) -> set[RowId]:
         """Ids of the records in these ranges of offsets, whoever wrote them."""
@@ -113,7 +125,7 @@ class KafkaSink:
         found = set()
         for (headers,) in reader.load().select("headers").collect():
             by_name = {h.key: bytes(h.value).decode(errors="replace") for h in headers or []}
-            if by_name.keys() >= set(ID):
+            with suppress(KeyError, ValueError):  # somebody else's record
                 run, instant, ordinal = (int(by_name[name]) for name in ID)
                 found.add((run, instant, ordinal))
         return found

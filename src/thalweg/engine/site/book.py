@@ -103,6 +103,19 @@ class Book:
                 (query, name, "a callback", error),
             )
 
+    def failed_sink(self, query: str, target: str, folder: str) -> str | None:
+        """The name of the sink of this place that was given up."""
+        sql = (
+            "SELECT name FROM sinks WHERE query = ? AND target = ? AND folder = ? "
+            "AND error IS NOT NULL ORDER BY name"
+        )
+        rows = self.store.all(sql, query, target, folder)
+        return str(rows[0][0]) if rows else None
+
+    def revive_sink(self, query: str, name: str) -> None:
+        with self.store.transaction() as db:
+            db.execute("UPDATE sinks SET error = NULL WHERE query = ? AND name = ?", (query, name))
+
     def remove_sink(self, query: str, name: str) -> None:
         with self.store.transaction() as db:
             db.execute("DELETE FROM sinks WHERE query = ? AND name = ?", (query, name))

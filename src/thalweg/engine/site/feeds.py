@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.site.errors import Busy
+from thalweg.engine.site.parking import last_line
 from thalweg.engine.site.silence import Silence
+from thalweg.engine.site.supervised import SupervisedThread
 from thalweg.engine.sources.feed import LARGEST_BACKLOG, Feed, Full, Source, Stopped
 from thalweg.plan.catalog import StreamDef
 
@@ -31,17 +34,34 @@ class SiteFeed(Feed):
         self._halt = threading.Event()
         super().__init__(engine, stream, stop=self._halt, largest_backlog=largest_backlog)
         self.error: str | None = None
-        self.thread: threading.Thread | None = None
+        self.thread: SupervisedThread | None = None
+        self._failures = 0
         self._landed = landed
         self._silence = Silence(stream.idle_ms)
         self._waiting = 0
 
     def begin(self, open_source: Callable[[], Source]) -> None:
         """Run a source on a thread of its own."""
-        self.thread = threading.Thread(
-            target=_run, args=(self, open_source), name=f"source-{self.stream.name}", daemon=True
+        self.thread = SupervisedThread(
+            f"source-{self.stream.name}",
+            lambda: self._run(open_source),
+            stop=self._halt,
+            failed=self._failed,
         )
         self.thread.start()
+
+    def _run(self, open_source: Callable[[], Source]) -> None:
+        with suppress(Stopped):
+            open_source().run(self)
+            self.error = None
+
+    def _failed(self, error: BaseException) -> float:
+        """The source is opened again after a while, where it was."""
+        self.error = last_line(error)
+        log.warning("source of %s failed: %s", self.stream.name, self.error)
+        pause = _SOURCE_RETRIES_S[min(self._failures, len(_SOURCE_RETRIES_S) - 1)]
+        self._failures += 1
+        return pause
 
     def stop(self) -> None:
         self._halt.set()
@@ -57,6 +77,7 @@ class SiteFeed(Feed):
             self._waiting -= 1
 
     def arrived(self, partition: int | None) -> None:
+        self.error, self._failures = None, 0
         self._silence.broken(partition)
         self._landed()
 
@@ -105,20 +126,3 @@ class Feeds:
         for feed in feeds:
             if feed.thread is not None:
                 feed.thread.join(timeout=10)
-
-
-def _run(feed: SiteFeed, open_source: Callable[[], Source]) -> None:
-    """Run the source; one that fails is opened again, after a while, where it was."""
-    for attempt in range(1 << 62):
-        try:
-            open_source().run(feed)
-            feed.error = None
-            return
-        except Stopped:
-            return
-        except Exception as error:
-            feed.error = f"{type(error).__name__}: {error}"
-            log.warning("source of %s failed: %s", feed.stream.name, feed.error)
-            pause = _SOURCE_RETRIES_S[min(attempt, len(_SOURCE_RETRIES_S) - 1)]
-            if feed.wait(pause):
-                return

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from thalweg.engine.failures import FAILURES, will_pass
 from thalweg.engine.shared.results.emission import Emission, TickOutput
 from thalweg.engine.shared.state.store import Store
-from thalweg.engine.sinks.base import Sink, SinkOutlet, open_where_it_was
+from thalweg.engine.sinks.base import Key, Sink, SinkOutlet, open_where_it_was
 
 
 class SinkFailed(RuntimeError):
     """A sink that could not take a tick's rows."""
 
     def __init__(self, query: str, sink: str, cause: BaseException) -> None:
-        super().__init__(f"{type(cause).__name__}: {cause}")
+        self.reason = f"{type(cause).__name__}: {cause}"
+        super().__init__(f"{sink} of query {query}: {self.reason}")
         self.query, self.sink = query, sink
+        self.will_pass = will_pass(cause)
 
 
 class _Named:
@@ -20,12 +26,25 @@ class _Named:
 
     def __init__(self, query: str, name: str, sink: Sink) -> None:
         self._query, self._name, self._sink = query, name, sink
-        self.open, self.progress, self.close = sink.open, sink.progress, sink.close
+        self.close = sink.close
+
+    def open(self, committed: bytes | None) -> None:
+        with self._failing():
+            self._sink.open(committed)
 
     def write(self, emission: Emission) -> None:
-        try:
+        with self._failing():
             self._sink.write(emission)
-        except Exception as cause:
+
+    def progress(self) -> bytes:
+        with self._failing():
+            return self._sink.progress()
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except FAILURES as cause:
             raise SinkFailed(self._query, self._name, cause) from cause
 
 
@@ -35,6 +54,7 @@ class SiteOutlet:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._sinks = SinkOutlet()
+        self._absent: dict[Key, Callable[[], Sink]] = {}
         self._rows: dict[str, int] = {}
         self._fresh: dict[str, int] = {}
 
@@ -42,12 +62,23 @@ class SiteOutlet:
 
     def attach(self, query: str, name: str, sink: Sink) -> None:
         """From the next tick on; a sink that was attached before goes on where it was."""
-        named = _Named(query, name, sink)
-        open_where_it_was(self._store, query, name, named)
-        self._sinks.attach(query, name, named)
+        open_where_it_was(self._store, query, name, sink)
+        self._sinks.attach(query, name, _Named(query, name, sink))
+
+    def attach_later(self, query: str, name: str, make: Callable[[], Sink]) -> None:
+        """A sink that can't be opened now, and is waited for by the next tick."""
+        self._absent[query, name] = make
 
     def detach(self, query: str, name: str | None = None) -> None:
         """Close one sink of a query, or all of them."""
+        for key in [k for k in self._absent if k[0] == query and name in (None, k[1])]:
+            del self._absent[key]
+        self._sinks.detach(query, name)
+
+    def give_up(self, query: str, name: str) -> None:
+        """Close a sink for good, with nothing in it that was not committed."""
+        self._absent.pop((query, name), None)
+        self._sinks.cut_back(query, name)
         self._sinks.detach(query, name)
 
     def forget(self, query: str) -> None:
@@ -61,9 +92,15 @@ class SiteOutlet:
     # --- what the engine calls
 
     def wants(self, query: str) -> bool:
-        return self._sinks.wants(query)
+        return self._sinks.wants(query) or any(q == query for q, _ in self._absent)
 
     def deliver(self, output: TickOutput) -> None:
+        for (query, name), make in list(self._absent.items()):
+            try:
+                self.attach(query, name, make())
+            except FAILURES as cause:
+                raise SinkFailed(query, name, cause) from cause
+            del self._absent[query, name]
         self._fresh = {e.query: e.rows.height for e in output.each()}
         self._sinks.deliver(output)
 

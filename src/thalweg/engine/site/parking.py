@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from thalweg.engine.failures import FAILURES
 from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.tick.cut import Cut
@@ -83,7 +84,7 @@ def park_culprits(engine: SharedEngine, book: Book) -> dict[str, str]:
                 engine.ticks.plan_for({n: runs[n] for n in names})
             else:
                 engine.rehearse(cut, names)
-        except Exception as error:
+        except FAILURES as error:
             if is_environment_error(error):
                 raise
             if len(names) == 1:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from thalweg.engine.failures import FAILURES, will_pass
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.sinks.base import Sink
 from thalweg.engine.site.book import Book, script_of
@@ -19,6 +21,8 @@ from thalweg.engine.sources.registry import is_pushed
 from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef
 from thalweg.plan.nodes import Node
 from thalweg.plan.shapes import Shape, shape_of
+
+log = logging.getLogger(__name__)
 
 OpenSource = Callable[[StreamDef, Path], Source]
 OpenSink = Callable[[str, Path], Sink]  # by a text such as jsonl:FILE
@@ -55,10 +59,22 @@ class Registry:
         parked = self._book.parked()
         with _without_collections():
             self._restore_definitions(parked)
+        open_sink = self._open_sink
         for query, name, target, folder in self._book.working_sinks():
             if query not in parked:
-                self._outlet.attach(query, name, self._open_sink(target, Path(folder)))
+                self._attach_again(query, name, lambda t=target, f=folder: open_sink(t, Path(f)))
         self._begin_feeds(self.catalog.streams())
+
+    def _attach_again(self, query: str, name: str, make: Callable[[], Sink]) -> None:
+        """A sink that can't be opened keeps nobody from starting: it is waited for, or given up."""
+        try:
+            self._outlet.attach(query, name, make())
+        except FAILURES as error:
+            log.error("%s of query %s can't be opened: %s", name, query, error)
+            if will_pass(error):
+                self._outlet.attach_later(query, name, make)
+            else:
+                self._book.fail_sink(query, name, f"{type(error).__name__}: {error}")
 
     def _restore_definitions(self, parked: Container[str]) -> None:
         """From the texts, in parcels: the plans of all queries at once would take much space."""

@@ -273,15 +273,22 @@ class Site:
     def write_to(self, query: str, target: str, folder: Path | None = None) -> str:
         """Write what the query says from the next tick on to `jsonl:FILE`, `parquet:FOLDER` or
         another sink (`sinks.registry`), and go on with it after every restart; gives the sink's
-        name. Relative paths start at `folder`."""
+        name. Relative paths start at `folder`. One that was given up there goes on behind the last
+        rows that it committed."""
         found = self.query(query)
         base = (folder or self.settings.base_folder).resolve()
         sink = self._open_sink(target, base)
         with self.gate.between_ticks(), self.engine.store.transaction():
-            taken = {name for q, name, _, _ in self.book.sinks() if q == found.name}
-            name = next(n for i in itertools.count(1) if (n := f"sink-{i}") not in taken)
-            self.outlet.attach(found.name, name, sink)
-            self.book.add_sink(found.name, name, target, str(base))
+            failed = self.book.failed_sink(found.name, target, str(base))
+            if failed is not None:
+                name = failed
+                self.outlet.attach(found.name, name, sink)
+                self.book.revive_sink(found.name, name)
+            else:
+                taken = {name for q, name, _, _ in self.book.sinks() if q == found.name}
+                name = next(n for i in itertools.count(1) if (n := f"sink-{i}") not in taken)
+                self.outlet.attach(found.name, name, sink)
+                self.book.add_sink(found.name, name, target, str(base))
             self.engine.resubscribe()
         return name
 

@@ -61,12 +61,16 @@ class StreamStatus:
 
 @dataclass(frozen=True, slots=True)
 class Health:
+    """`ok` while ticks come through. `problems` names all that somebody should look at: what keeps
+    ticks back, sources that fail, sinks that were given up, queries that are parked."""
+
     ok: bool
     tick: int
     backlog: int
     queries: int
     streams: int
     error: str | None
+    problems: list[str]
 
 
 def instant_text(instant: int | None, resolution_us: int, is_temporal: bool) -> str | None:

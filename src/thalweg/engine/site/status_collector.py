@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from thalweg.engine.shared.frames import FOREVER
@@ -44,14 +44,29 @@ class StatusCollector:
 
     def health(self) -> Health:
         site = self.site
+        error = site.ticker.error
+        if error is None and not site.ticker.is_alive():
+            error = "the thread that ticks is gone: start the service again"
         return Health(
-            ok=site.ticker.error is None,
+            ok=error is None,
             tick=site.engine.store.last_committed(),
             backlog=site.engine.landing.backlog(),
             queries=len(site.catalog.queries()),
             streams=len(site.catalog.streams()),
-            error=site.ticker.error,
+            error=error,
+            problems=[*([error] if error is not None else ()), *self._problems()],
         )
+
+    def _problems(self) -> Iterator[str]:
+        for stream in self.site.catalog.streams():
+            feed = self.site.feeds.find(stream.name)
+            if feed is not None and feed.error is not None:
+                yield f"the source of {stream.name} fails: {feed.error}"
+        for query, name, target, error in self.site.book.sinks():
+            if error is not None:
+                yield f"{name} of query {query} ({target}) was given up: {error}"
+        for query, parked in self.site.book.parked().items():
+            yield f"query {query} is parked since tick {parked.tick}: {parked.error}"
 
     # --- queries
 

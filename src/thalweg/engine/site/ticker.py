@@ -9,12 +9,14 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from thalweg.engine.failures import FAILURES
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.tick.measures import Tick
 from thalweg.engine.site.book import Book
 from thalweg.engine.site.feeds import Feeds
 from thalweg.engine.site.outlet import SinkFailed, SiteOutlet
 from thalweg.engine.site.parking import is_environment_error, last_line, park_culprits
+from thalweg.engine.site.supervised import SupervisedThread
 from thalweg.engine.site.tick_gate import TickGate
 
 log = logging.getLogger(__name__)
@@ -58,7 +60,7 @@ class Ticker:
         self._committed = committed
         self._woken, self._stop = threading.Event(), threading.Event()
         self._resting = threading.Event()  # nothing was left to do when last looked
-        self._thread = threading.Thread(target=self._loop, name="ticker", daemon=True)
+        self._thread = SupervisedThread("ticker", self._loop, stop=self._stop, failed=self._failed)
 
     def start(self) -> None:
         self._thread.start()
@@ -67,8 +69,10 @@ class Ticker:
         """The tick that runs is finished first."""
         self._stop.set()
         self._woken.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.join()
+
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
 
     def wake(self) -> None:
         """Something has landed."""
@@ -85,15 +89,12 @@ class Ticker:
             began = time.monotonic()
             self._gate.before_tick()
             self._woken.clear()
-            try:
-                tick = self.engine.tick(limit=self.rows, is_idle=self.feeds.is_idle)
-            except Exception as error:
-                self._stop.wait(self._failed(error))
-                continue
+            tick = self.engine.tick(limit=self.rows, is_idle=self.feeds.is_idle)
             if tick is not None:
                 self._done(tick)
                 self._stop.wait(self.interval_s - (time.monotonic() - began))
                 continue
+            self.error, self.attempts = None, 0
             if not self._woken.is_set():
                 self._resting.set()
             # Wakes by itself too, because falling silent makes no noise.
@@ -105,7 +106,7 @@ class Ticker:
         self.recent.append(done)
         self._committed(done)
 
-    def _failed(self, error: Exception) -> float:
+    def _failed(self, error: BaseException) -> float:
         """Make ready to try the tick again; gives how long to wait."""
         self.attempts += 1
         self.error = last_line(error)
@@ -115,14 +116,15 @@ class Ticker:
             self.engine.forget_unfinished()
             if self.attempts >= PATIENCE:
                 self._isolate_culprit(error)
-        except Exception as another:
+        except FAILURES as another:
             log.error("and so did its repair: %s", last_line(another))
         return min(0.1 * float(2**self.attempts), _LONGEST_PAUSE_S)
 
-    def _isolate_culprit(self, error: Exception) -> None:
+    def _isolate_culprit(self, error: BaseException) -> None:
         if isinstance(error, SinkFailed):
-            self.outlet.detach(error.query, error.sink)
-            self.book.fail_sink(error.query, error.sink, str(error))
+            if not error.will_pass:
+                self.outlet.give_up(error.query, error.sink)
+                self.book.fail_sink(error.query, error.sink, error.reason)
         elif not is_environment_error(error):
             for name in park_culprits(self.engine, self.book):
                 self.outlet.detach(name)
