@@ -11,6 +11,8 @@ from thalweg.cql.bind.queries import Bound, bind_typed, renamed
 from thalweg.cql.bind.streams import bind_stream
 from thalweg.cql.errors import Diagnostic, Mistake
 from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef, ViewDef
+from thalweg.plan.nodes import Node
+from thalweg.plan.size import size_of
 from thalweg.plan.types import INTERVAL
 
 
@@ -71,6 +73,7 @@ def _view(statement: syntax.CreateView, catalog: Catalog, text: str) -> Change:
     context = Context(catalog, text, defining=statement.name.text)
     bound = bind_typed(statement.query, context)
     plan = renamed(bound.node, statement.columns) if statement.columns else bound.node
+    _check_size(plan, statement)
     view = ViewDef(statement.name.text, plan, _source(statement, text))
     return Change(view, warnings=_warnings(context, text))
 
@@ -82,8 +85,18 @@ def _query(statement: syntax.CreateQuery, catalog: Catalog, text: str, default_n
     context = Context(catalog, text, defining=name if statement.name else None)
     bound = bind_typed(statement.query, context)
     _check_printable(bound)
+    _check_size(bound.node, statement)
     query = QueryDef(name, bound.node, _source(statement, text), statement.from_now)
     return Change(query, warnings=_warnings(context, text))
+
+
+def _check_size(plan: Node, statement: syntax.CreateView | syntax.CreateQuery) -> None:
+    excess = size_of(plan).excess()
+    if excess is not None:
+        start = statement.span[0]
+        span = statement.name.span if statement.name is not None else (start, start + 6)
+        hint = "divide it: write a part of it to a sink, and read that as a stream"
+        raise Mistake(f"this is too large to run: {excess}", span, hint)
 
 
 def _source(statement: syntax.Statement, text: str) -> str:
