@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import math
+import sqlite3
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from thalweg.cql import CqlError
 from thalweg.cql.errors import Diagnostic
+from thalweg.engine.failures import FAILURES, will_pass
 from thalweg.engine.shared.ingest.normalise import IngestError
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.site import Busy, Forgotten, SiteError, Unknown, WrongUse
 from thalweg.engine.sources.errors import SourceError
+
+log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -76,8 +82,43 @@ def diagnostic_json(
     }
 
 
+class Guard:
+    """Answers with a problem where nothing else has: no request ends without an answer, and a
+    failure that nobody expected is logged in one line."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        has_begun = False
+
+        async def sent(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = has_begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sent)
+        except FAILURES as error:
+            if scope["type"] != "http" or has_begun:
+                raise
+            answer = _unexpected(error, f"{scope['method']} {scope['path']}")
+            await answer(scope, receive, send)
+
+
+def _unexpected(error: BaseException, request: str) -> JSONResponse:
+    if will_pass(error) or isinstance(error, sqlite3.OperationalError):
+        detail = f"nothing was kept of this request: {first_line(error)}"
+        return problem(503, "not possible now", detail, headers={"Retry-After": "5"})
+    log.error("%s failed: %s: %s", first_line(request), type(error).__name__, first_line(error))
+    log.debug("", exc_info=error)
+    detail = f"{type(error).__name__}: {first_line(error)}"
+    return problem(500, "an error of the service itself", detail)
+
+
 def install(app: FastAPI) -> None:
     """Make the app answer with problems, whatever goes wrong."""
+    app.add_middleware(Guard)
 
     @app.exception_handler(CqlError)
     def of_cql(_: Request, error: CqlError) -> JSONResponse:

@@ -30,9 +30,14 @@ def listen_on(host: str, port: int) -> socket.socket:
 class Server(uvicorn.Server):
     """Lets event streams end by themselves at shutdown, instead of waiting for their clients."""
 
-    def __init__(self, site: Site, started: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        site: Site,
+        started: Callable[[], None] = lambda: None,
+        stopping: Callable[[], None] = lambda: None,
+    ) -> None:
         self._app = make_app(site)
-        self._started = started
+        self._started, self._stopping = started, stopping
         config = uvicorn.Config(
             self._app, log_level="warning", access_log=False, timeout_graceful_shutdown=5
         )
@@ -43,10 +48,16 @@ class Server(uvicorn.Server):
         self._started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._stopping()
         self._app.state.tick_signal.close()
         await super().shutdown(sockets)
 
 
-def serve(site: Site, listener: socket.socket, started: Callable[[], None]) -> None:
+def serve(
+    site: Site,
+    listener: socket.socket,
+    started: Callable[[], None],
+    stopping: Callable[[], None] = lambda: None,
+) -> None:
     """Answer requests until SIGINT or SIGTERM."""
-    Server(site, started).run(sockets=[listener])
+    Server(site, started, stopping).run(sockets=[listener])

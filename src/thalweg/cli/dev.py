@@ -11,6 +11,7 @@ import typer
 from thalweg.cli.client import AsJson
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
 from thalweg.cli.output import emit, emit_json, note, notes
+from thalweg.cli.stopping import stop_within
 
 
 def dev(
@@ -30,11 +31,16 @@ def dev(
     largest_backlog: Annotated[
         int, typer.Option(min=1, help="Tuples that may wait before sources are slowed.")
     ] = 2_000_000,
+    allow: Annotated[
+        list[Path],
+        typer.Option(help="A folder that sources and sinks may use, beside the current one."),
+    ] = [],  # noqa: B006
     as_json: AsJson = False,
 ) -> None:
     """Run the service until Ctrl-C; prints its URL once it answers."""
     from thalweg.api.server import AddressInUse, listen_on, serve
     from thalweg.cql import CqlError, compile_script
+    from thalweg.engine.paths import AllowedFolders
     from thalweg.engine.shared.state.store import StoreError
     from thalweg.engine.site import SiteError, open_site
     from thalweg.engine.site.settings import SiteSettings
@@ -44,6 +50,7 @@ def dev(
         tick_interval_s=tick_interval_ms / 1000,
         retained_ticks=retained_ticks,
         largest_backlog=largest_backlog,
+        allowed=AllowedFolders((Path.cwd(), *allow)),
     )
     with reporting():
         try:
@@ -59,7 +66,7 @@ def dev(
                 site = open_site(data_dir, compile_script, master=master, settings=settings)
             # Spark's own handler would cancel the tick that runs.
             signal.signal(signal.SIGINT, _interrupt)
-            serve(site, listener, lambda: _announce(url, data_dir, as_json))
+            serve(site, listener, lambda: _announce(url, data_dir, as_json), stop_within)
         except KeyboardInterrupt:
             pass
         except CqlError as error:

@@ -11,6 +11,7 @@ def test_health_says_how_it_goes(service: LiveService) -> None:
         "queries": 0,
         "streams": 0,
         "error": None,
+        "problems": [],
     }
     service.site.ticker.error = "OSError: No space left on device"
     answer = service.http.get("/health")

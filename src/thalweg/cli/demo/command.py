@@ -81,7 +81,9 @@ def _serving(master: str, port: int) -> Iterator[tuple[Site, str]]:
     """A service with a data directory that goes with it."""
     from thalweg.api.server import Server, listen_on
     from thalweg.cql import compile_script
+    from thalweg.engine.paths import AllowedFolders
     from thalweg.engine.site import open_site
+    from thalweg.engine.site.settings import SiteSettings
 
     folder = Path(tempfile.mkdtemp(prefix="thalweg-demo-"))
     listener = listen_on("127.0.0.1", port)
@@ -89,7 +91,8 @@ def _serving(master: str, port: int) -> Iterator[tuple[Site, str]]:
     site, server, thread = None, None, None
     try:
         with notes.status("starting Spark, which takes a few seconds"):
-            site = open_site(folder, compile_script, master=master)
+            settings = SiteSettings(allowed=AllowedFolders((Path.cwd(),)))
+            site = open_site(folder, compile_script, master=master, settings=settings)
         # Spark's own handler would cancel the tick that runs.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         server = Server(site)

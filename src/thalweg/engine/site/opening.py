@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from thalweg.engine.paths import AllowedFolders
 from thalweg.engine.shared.tick.executors import Executor, InProcess
 from thalweg.engine.sinks.registry import open_sink
 from thalweg.engine.site.scripts import Compiler
@@ -29,8 +30,17 @@ def open_site(
     spark_settings: dict[str, str] | None = None,
 ) -> Site:
     """Open a data directory and go on where it was left."""
+    settings = settings or SiteSettings()
+    allowed = settings.allowed
     if master == IN_PROCESS:
-        return Site(folder, compiler, InProcess(), open_source=_opener(None), settings=settings)
+        return Site(
+            folder,
+            compiler,
+            InProcess(),
+            open_source=_opener(None, allowed),
+            open_sink=lambda target, base: open_sink(target, base, None, allowed),
+            settings=settings,
+        )
     # Spark takes a second to import: whoever does without it does not pay for it.
     from thalweg.engine.session import spark_session
     from thalweg.engine.shared.tick.executors import OnSpark
@@ -49,8 +59,8 @@ def open_site(
             folder,
             compiler,
             executor,
-            open_source=_opener(spark),
-            open_sink=lambda target, base: open_sink(target, base, spark),
+            open_source=_opener(spark, allowed),
+            open_sink=lambda target, base: open_sink(target, base, spark, allowed),
             settings=settings,
             on_close=stop,
         )
@@ -75,10 +85,10 @@ def _import(_: Iterator[int]) -> None:
     import thalweg.engine.shared.tick.runner  # noqa: F401
 
 
-def _opener(spark: Any) -> Callable[[StreamDef, Path], Source]:
+def _opener(spark: Any, allowed: AllowedFolders) -> Callable[[StreamDef, Path], Source]:
     def opener(stream: StreamDef, folder: Path) -> Source:
         from thalweg.engine.sources.registry import open_source
 
-        return open_source(stream, spark, folder)
+        return open_source(stream, spark, folder, allowed=allowed)
 
     return opener

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from thalweg.engine.paths import ANYWHERE, AllowedFolders
 from thalweg.engine.site.ticker import TICK_INTERVAL_S, TICK_ROWS
 from thalweg.engine.sources.feed import LARGEST_BACKLOG
 
@@ -17,6 +18,7 @@ class SiteSettings:
     largest_backlog: int = LARGEST_BACKLOG
     durable: bool = True
     base_folder: Path = field(default_factory=Path.cwd)  # where relative paths start
+    allowed: AllowedFolders = ANYWHERE  # where sources and sinks may be
 
     def __post_init__(self) -> None:
         for name in ("tick_rows", "retained_ticks", "largest_backlog"):

@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.ingest.landing import Receipt
 from thalweg.engine.shared.tick.executors import Executor
-from thalweg.engine.sinks.base import Sink
+from thalweg.engine.sinks.base import Sink, SinkError
 from thalweg.engine.sinks.registry import open_sink
 from thalweg.engine.site.backup import pack, staged, sweep
 from thalweg.engine.site.book import Book, kind_of
@@ -282,13 +282,15 @@ class Site:
             failed = self.book.failed_sink(found.name, target, str(base))
             if failed is not None:
                 name = failed
-                self.outlet.attach(found.name, name, sink)
                 self.book.revive_sink(found.name, name)
             else:
                 taken = {name for q, name, _, _ in self.book.sinks() if q == found.name}
                 name = next(n for i in itertools.count(1) if (n := f"sink-{i}") not in taken)
-                self.outlet.attach(found.name, name, sink)
                 self.book.add_sink(found.name, name, target, str(base))
+            try:
+                self.outlet.attach(found.name, name, sink)
+            except OSError as error:
+                raise SinkError(f"{target} can't be written to: {error}") from error
             self.engine.resubscribe()
         return name
 

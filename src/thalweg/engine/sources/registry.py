@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from thalweg.engine.paths import ANYWHERE, AllowedFolders
 from thalweg.engine.sources import generator
 from thalweg.engine.sources.errors import SourceError, suggestion
 from thalweg.engine.sources.feed import Source
@@ -34,6 +35,7 @@ def open_source(
     *,
     live: bool = True,
     rows_per_batch: int = ROWS_PER_BATCH,
+    allowed: AllowedFolders = ANYWHERE,
 ) -> Source:
     """What feeds the stream. Relative paths start at `base_dir`.
 
@@ -42,14 +44,20 @@ def open_source(
     Raises SourceError.
     """
     try:
-        return _open(stream, spark, base_dir, live, min(rows_per_batch, ROWS_PER_BATCH))
+        rows = min(rows_per_batch, ROWS_PER_BATCH)
+        return _open(stream, spark, base_dir, live, rows, allowed)
     except SourceError as error:
         error.stream = stream.name
         raise
 
 
 def _open(
-    stream: StreamDef, spark: SparkSession | None, base_dir: Path, live: bool, rows: int
+    stream: StreamDef,
+    spark: SparkSession | None,
+    base_dir: Path,
+    live: bool,
+    rows: int,
+    allowed: AllowedFolders,
 ) -> Source:
     uri = stream.source if stream.source is not None else PUSH
     found = _SCHEME.match(uri)
@@ -73,7 +81,9 @@ def _open(
 
             return open_kafka(stream, uri, spark, live=live, rows_per_batch=rows)
         case "" | "file:":
-            return open_files(stream, uri, base_dir, spark, live=live, rows_per_batch=rows)
+            return open_files(
+                stream, uri, base_dir, spark, live=live, rows_per_batch=rows, allowed=allowed
+            )
         case scheme if scheme in REMOTE:
             return open_remote_files(stream, uri, spark, rows_per_batch=rows)
         case scheme:

@@ -20,7 +20,13 @@ import polars as pl
 from thalweg.engine.shared.frames import POS, TS
 from thalweg.engine.shared.ingest.batch_ids import Taken, is_known, remember
 from thalweg.engine.shared.ingest.group_commit import GroupCommit
-from thalweg.engine.shared.ingest.normalise import ROW, Normalised, normalise
+from thalweg.engine.shared.ingest.normalise import (
+    FURTHEST,
+    ROW,
+    IngestError,
+    Normalised,
+    normalise,
+)
 from thalweg.engine.shared.ingest.side_files import lines_of, set_aside
 from thalweg.engine.shared.state.inputs import LATE, REJECTED, Landed, Partition
 from thalweg.engine.shared.state.segments import BundleWriter, Section
@@ -115,7 +121,9 @@ class Landing:
         return push.receipt
 
     def heartbeat(self, stream: StreamDef, instant: int, *, partition: int = 0) -> None:
-        """A promise that no tuple below the instant will come."""
+        """A promise that no tuple below the instant will come. Raises IngestError."""
+        if not -FURTHEST <= instant <= FURTHEST:
+            raise IngestError(f"{stream.name}: {instant} is out of range for an instant")
         self._commits.submit(Promise(stream, partition, instant))
 
     def finish(self, stream: StreamDef) -> None:

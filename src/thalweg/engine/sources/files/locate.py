@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from thalweg.engine.paths import ANYWHERE, AllowedFolders, PathRefused
 from thalweg.engine.sources.errors import SourceError, suggestion
 
 # A file's form, and the endings by which it is known; packed ones end in .gz besides.
@@ -34,6 +36,7 @@ class Place:
     is_folder: bool = False
     pattern: str | None = None  # below the path
     endings: tuple[str, ...] = ("",)  # of a folder's files that count
+    allowed: AllowedFolders = ANYWHERE
 
     def files(self) -> list[File]:
         """Those that are there now; hidden ones, and those of Spark's own (`_…`), do not count."""
@@ -45,7 +48,13 @@ class Place:
         else:
             found = [Path(self.path)]
         shown = [str(p) for p in found if p.is_file() and not p.name.startswith((".", "_"))]
+        for path in shown:
+            self.check(path)  # a link may lead anywhere
         return [File(p, Path(p).stat().st_size) for p in sorted(shown, key=natural_key)]
+
+    def check(self, file: str) -> None:
+        """Raises SourceError for a file that may not be read."""
+        _checked(Path(file), self.allowed)
 
     def __str__(self) -> str:
         return self.path if self.pattern is None else str(Path(self.path, self.pattern))
@@ -55,16 +64,35 @@ class Place:
         return replace(self, endings=ENDINGS[form]) if self.is_folder else self
 
 
-def locate(uri: str, base_dir: Path) -> Place:
+def locate(uri: str, base_dir: Path, allowed: AllowedFolders = ANYWHERE) -> Place:
     """The place that FROM names; relative paths start at `base_dir`. Raises SourceError."""
     name = unquote(urlsplit(uri).path) if uri.lower().startswith("file:") else uri
     path = base_dir.resolve() / name
-    if path.exists():
-        return Place(str(path), is_folder=path.is_dir())
-    if PATTERN.search(name):
+    if PATTERN.search(name) and not _exists(path):
         root = Path(path.anchor) if Path(name).is_absolute() else base_dir.resolve()
-        return Place(str(root), pattern=str(path.relative_to(root)))
+        # Up to the first part with a pattern the path is known.
+        _checked(Path(*takewhile(lambda part: not PATTERN.search(part), path.parts)), allowed)
+        if ".." in path.parts:
+            raise SourceError(f"a pattern can't have .. in it: {name}")
+        return Place(str(root), pattern=str(path.relative_to(root)), allowed=allowed)
+    _checked(path, allowed)
+    if path.exists():
+        return Place(str(path), is_folder=path.is_dir(), allowed=allowed)
     raise SourceError(f"there is no file {path}{_nearby(path)}")
+
+
+def _checked(path: Path, allowed: AllowedFolders) -> None:
+    try:
+        allowed.checked(path)
+    except PathRefused as refused:
+        raise SourceError(str(refused)) from None
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _nearby(path: Path) -> str:

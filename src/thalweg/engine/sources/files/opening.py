@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from thalweg.engine.paths import ANYWHERE, AllowedFolders
 from thalweg.engine.sources.errors import SourceError
 from thalweg.engine.sources.feed import Source
 from thalweg.engine.sources.files.csv import CsvLines
@@ -33,10 +34,11 @@ def open_files(
     *,
     live: bool,
     rows_per_batch: int,
+    allowed: AllowedFolders = ANYWHERE,
 ) -> Source:
     """`watch` follows what grows; where the source is live, a folder is followed by default."""
     options = Options(stream)
-    place = locate(uri, base_dir)
+    place = locate(uri, base_dir, allowed)
     watch = options.flag("watch", place.is_folder) and live
     form, place, lines, by_file = _settled(stream, place, options)
     # Measured for Parquet: seven times as fast as through Spark's tasks, which could not take over

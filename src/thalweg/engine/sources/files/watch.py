@@ -28,6 +28,8 @@ class WatchedFiles:
         def take(found: DataFrame, batch: int) -> None:
             """After a crash Spark repeats a batch with the same files: some rows may be known."""
             files = [File(plain_path(row.path), row.length) for row in found.collect()]
+            for file in files:
+                self._place.check(file.path)
             last = _last(feed)
             done = last if last is not None and last.batch == batch else None
             ordered = sorted(files, key=lambda file: natural_key(file.path))
