@@ -46,8 +46,9 @@ else # Spark uses all cores by itself; the other tests share them
 endif
 
 .PHONY: soak
-soak: $(STAMP) ## Run every simulated scenario under 10,000 seeds (SOAK_SEEDS=500 for fewer)
+soak: $(STAMP) ## Every simulated scenario under 10,000 seeds, and 100,000 hostile requests (SOAK_SEEDS, SOAK_REQUESTS for fewer)
 	$(BIN)/thalweg simulate all --seeds $(or $(SOAK_SEEDS),10000) --jobs $(shell nproc)
+	THALWEG_FUZZ_REQUESTS=$(or $(SOAK_REQUESTS),100000) $(BIN)/pytest -q --timeout 36000 tests/fuzz
 
 .PHONY: lint
 lint: $(STAMP) ## Check style, types of the pure packages, and layers

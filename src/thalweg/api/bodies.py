@@ -61,9 +61,17 @@ async def submission_of(request: Request) -> Submission:
     if not isinstance(given, Mapping) or not isinstance(given.get("cql"), str):
         raise BadRequest('send CQL as text/plain, or as JSON: {"cql": "CREATE …"}')
     folder = given.get("folder")
-    return Submission(
-        given["cql"], str(given.get("name", "<cql>")), Path(folder) if folder else None
-    )
+    return Submission(given["cql"], str(given.get("name", "<cql>")), folder_of(folder))
+
+
+def folder_of(given: Any) -> Path | None:
+    """Where relative paths start, if the request says so."""
+    if not given:
+        return None
+    try:
+        return Path(given).resolve()
+    except (TypeError, OSError, ValueError, RuntimeError) as error:
+        raise BadRequest(f"the folder can't be used: {first_line(error)}") from None
 
 
 async def pieces_of(request: Request) -> list[Piece]:

@@ -38,6 +38,7 @@ _STATUS: tuple[tuple[type[Exception], int, str], ...] = (  # the first that fits
 
 
 _LONGEST_LINE = 300
+_MOST_ERRORS = 20  # of one text
 
 
 def first_line(error: BaseException | str) -> str:
@@ -122,17 +123,19 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(CqlError)
     def of_cql(_: Request, error: CqlError) -> JSONResponse:
-        errors = [diagnostic_json(d, error.text, error.name) for d in error.diagnostics]
+        shown = error.diagnostics[:_MOST_ERRORS]
+        errors = [diagnostic_json(d, error.text, error.name) for d in shown]
         return problem(422, "nothing was registered", error.render(), errors=errors)
 
     @app.exception_handler(RequestValidationError)
     def of_validation(_: Request, error: RequestValidationError) -> JSONResponse:
         parts = [f"{'.'.join(map(str, e['loc'][1:]))}: {e['msg']}" for e in error.errors()]
-        return problem(422, "a parameter is wrong", "; ".join(parts))
+        return problem(422, "a parameter is wrong", first_line("; ".join(parts)))
 
     @app.exception_handler(HTTPException)
     def of_http(_: Request, error: HTTPException) -> JSONResponse:
-        return problem(error.status_code, str(error.detail), str(error.detail))
+        detail = first_line(str(error.detail))
+        return problem(error.status_code, detail, detail, headers=dict(error.headers or {}))
 
     @app.exception_handler(BadRequest)
     def of_request(_: Request, error: BadRequest) -> JSONResponse:

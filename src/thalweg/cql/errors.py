@@ -9,6 +9,8 @@ from dataclasses import dataclass
 Span = tuple[int, int]  # offsets into the text, end not included
 
 DEFAULT_NAME = "<cql>"
+_LONGEST_LINE = 400  # characters: more is not read
+_MOST_SHOWN = 20  # errors of one text
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +27,24 @@ class Diagnostic:
     def render(self, text: str, name: str = DEFAULT_NAME, first_line: int = 1) -> str:
         """`first_line` is that of the text in the file `name`, which it may be a part of."""
         line = self.line + first_line - 1
-        head = f"{name}:{line}:{self.column}: {self.severity}: {self.message}"
+        head = f"{_cut(name)}:{line}:{self.column}: {self.severity}: {_cut(self.message)}"
         lines = text.split("\n")
         shown = [head]
         if self.line <= len(lines):
-            source = lines[self.line - 1].rstrip("\r")
+            # Of a very long line, what stands around the place.
+            first = max(0, self.column - 1 - _LONGEST_LINE // 2)
+            source = lines[self.line - 1].rstrip("\r")[first : first + _LONGEST_LINE]
             # Tabs stay tabs before the caret, so that it lines up however wide they are shown.
-            indent = "".join("\t" if c == "\t" else " " for c in source[: self.column - 1])
-            room = max(1, len(source) - self.column + 1)
+            indent = "".join("\t" if c == "\t" else " " for c in source[: self.column - 1 - first])
+            room = max(1, len(source) - (self.column - first) + 1)
             shown += [f"  {source}", f"  {indent}{'^' * max(1, min(self.length, room))}"]
         if self.hint is not None:
             shown.append(f"help: {self.hint}")
         return "\n".join(shown)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}…"
 
 
 class CqlError(Exception):
@@ -53,7 +61,10 @@ class CqlError(Exception):
     def render(self, text: str | None = None, name: str | None = None) -> str:
         source = self.text if text is None else text
         label = self.name if name is None else name
-        return "\n\n".join(d.render(source, label) for d in self.diagnostics)
+        shown = [d.render(source, label) for d in self.diagnostics[:_MOST_SHOWN]]
+        if len(self.diagnostics) > _MOST_SHOWN:
+            shown.append(f"and {len(self.diagnostics) - _MOST_SHOWN} more errors")
+        return "\n\n".join(shown)
 
     def __str__(self) -> str:
         return self.render()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
+from thalweg.api.bodies import folder_of
 from thalweg.api.routes.queries import site_of
 
 router = APIRouter(tags=["queries"])
@@ -21,7 +21,7 @@ def add_sink(
 ) -> dict[str, str]:
     """Write the query's rows to a file or folder of the service's machine, exactly once, from the
     next tick on and after every restart."""
-    made = site_of(request).write_to(name, target, Path(folder) if folder else None)
+    made = site_of(request).write_to(name, target, folder_of(folder))
     return {"name": made}
 
 

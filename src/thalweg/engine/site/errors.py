@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_LONGEST_NAME = 100  # characters of a name that a message quotes
+
 
 class SiteError(Exception):
     """Something that a site can't do."""
@@ -17,7 +19,8 @@ class Unknown(SiteError):
         by_key = {k.lower(): k for k in known}
         close = difflib.get_close_matches(name.lower(), by_key, n=1)
         hint = f"; did you mean {by_key[close[0]]}?" if close else ""
-        super().__init__(f"there is no {kind} {name}{hint}")
+        shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+        super().__init__(f"there is no {kind} {shown}{hint}")
 
 
 class WrongUse(SiteError):

@@ -10,6 +10,7 @@ from thalweg.plan.windows import BEGINNING, FOREVER
 _FORM = re.compile(r"(\d+)\.(-?\d+|start|end)(?:\.(\d+))?")
 _WORDS = {BEGINNING: "start", FOREVER: "end"}
 _INSTANTS = {word: instant for instant, word in _WORDS.items()}
+_LONGEST = 60  # characters that an error quotes
 _ALL_BEFORE = -1  # in place of an ordinal
 
 
@@ -42,10 +43,10 @@ def parse_position(text: str) -> Position:
     found = _FORM.fullmatch(text.strip())
     if found is None:
         raise ValueError(
-            f"{text!r} is not a result id: write run.instant.ordinal, such as 3.1700.0"
+            f"{text[:_LONGEST]!r} is not a result id: write run.instant.ordinal, such as 3.1700.0"
         )
     run, instant, ordinal = found.groups()
     at = _INSTANTS[instant] if instant in _INSTANTS else int(instant)
     if not BEGINNING <= at <= FOREVER or int(run) > FOREVER:
-        raise ValueError(f"{text!r} is not a result id: it is out of range")
+        raise ValueError(f"{text[:_LONGEST]!r} is not a result id: it is out of range")
     return Position(int(run), at, _ALL_BEFORE if ordinal is None else min(int(ordinal), FOREVER))
