@@ -42,7 +42,10 @@ class Pushed:
     """Families of a group's members whose rows go out, and the file in which tasks find them."""
 
     families: list[Family]
-    members: list[tuple[Run | None, ...]]  # of each family; None: it has left the group
+    # Of each family's members, made once: a tick must not cost as much as there are queries. One
+    # that has left the group says nothing.
+    runs: list[tuple[int, ...]]
+    columns: list[tuple[tuple[str, ...], ...]]
     file: str
 
 
@@ -86,9 +89,14 @@ class Delivery:
             if not wanted:
                 return None
             families = families_of(group.representative, wanted)
-        by_name = {m.name: m for m in members}
-        found = [tuple(by_name.get(m) for m in f.members) for f in families]
-        return Pushed(families, found, self._plan_files.write("families", families))
+        runs = {m.name: m.number for m in members}
+        columns = {m.name: m.columns for m in members}
+        return Pushed(
+            families,
+            [tuple(runs.get(m, 0) for m in f.members) for f in families],
+            [tuple(columns.get(m, ()) for m in f.members) for f in families],
+            self._plan_files.write("families", families),
+        )
 
     def __call__(self, cut: Cut, reports: list[TaskReport]) -> int:
         """Hand the tick's rows to the outlet; gives their number."""
@@ -121,9 +129,9 @@ class Delivery:
             for place, family in enumerate(wanted.families):
                 rows = self._family_rows(said, group, place, family)
                 if rows is not None and rows.height:
-                    yield _family_emission(
-                        family, wanted.members[place], said.range_of(group.run), rows
-                    )
+                    runs, columns = wanted.runs[place], wanted.columns[place]
+                    range_ = said.range_of(group.run)
+                    yield FamilyEmission(family.members, runs, columns, *range_, rows)
 
     def _family_rows(
         self, said: _Said, group: RunningGroup, place: int, family: Family
@@ -183,15 +191,3 @@ def _by_table(segments: Iterator[Segment]) -> dict[Table, list[Segment]]:
     for segment in segments:
         found.setdefault(segment.table, []).append(segment)
     return found
-
-
-def _family_emission(
-    family: Family, members: tuple[Run | None, ...], range_: tuple[int, int], rows: pl.DataFrame
-) -> FamilyEmission:
-    return FamilyEmission(
-        family.members,
-        tuple(0 if m is None else m.number for m in members),
-        tuple(() if m is None else m.columns for m in members),
-        *range_,
-        rows,
-    )
