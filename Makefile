@@ -49,6 +49,7 @@ endif
 soak: $(STAMP) ## Every simulated scenario under 10,000 seeds, and 100,000 hostile requests (SOAK_SEEDS, SOAK_REQUESTS for fewer)
 	$(BIN)/thalweg simulate all --seeds $(or $(SOAK_SEEDS),10000) --jobs $(shell nproc)
 	THALWEG_FUZZ_REQUESTS=$(or $(SOAK_REQUESTS),100000) $(BIN)/pytest -q --timeout 36000 tests/fuzz
+	THALWEG_LONG_RUN_TICKS=$(or $(SOAK_TICKS),50000) $(BIN)/pytest -q --timeout 36000 tests/engine/shared/test_long_runs.py
 
 .PHONY: lint
 lint: $(STAMP) ## Check style, types of the pure packages, and layers

@@ -65,16 +65,6 @@ def key_hashes(frame: pl.DataFrame, keys: Sequence[pl.Expr]) -> np.ndarray:
     return hashes if len(hashes) == frame.height else np.full(frame.height, hashes[0])
 
 
-def hash_of(keys: Sequence[pl.Expr]) -> pl.Expr:
-    """The hash of the keys as an expression. `key_hashes` is quicker, where the frame is known."""
-    if any(key.meta.root_names() for key in keys):
-        return pl.map_batches(
-            list(keys), lambda columns: pl.Series(hash_columns(columns)), return_dtype=pl.UInt64
-        )
-    constants = pl.select(_numbered(keys)).get_columns()
-    return pl.lit(int(hash_columns(constants)[0]), dtype=pl.UInt64)
-
-
 def _numbered(keys: Sequence[pl.Expr]) -> list[pl.Expr]:
     return [key.alias(f"k{i}") for i, key in enumerate(keys)]
 
