@@ -5,12 +5,27 @@
     L left join R       =  (L ⋈ R)  ∪  (L anti-join R, NULLs appended)
 
 So the kernels know no correlation, and all of it is incremental because joins and unions are.
+
+Which values have a match is found without looking at all pairs, where θ allows it:
+
+    a = b                 distinct values of b
+    a < b                 a < MAX(b); likewise MIN for a > b, and both for a <> b
+    θ or φ                the values that θ finds, and those that φ finds
+    NOT IN                a = b, or b IS NULL, or a IS NULL: each of these by itself
+
+`lasting` plans are those of queries that began before there were these: an operator's state goes by
+its identity, so they stay what they were.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.compile.blocks import SAME, block, closed, distinct, identity, mapped
+from thalweg.plan.aggregates import AggCall
 from thalweg.plan.expr import (
     FALSE,
     TRUE,
@@ -18,34 +33,151 @@ from thalweg.plan.expr import (
     Col,
     Expr,
     Lit,
+    children,
     columns_of,
     conjunction,
     conjuncts,
     remap,
     shift,
+    transform,
 )
-from thalweg.plan.types import BOOLEAN
+from thalweg.plan.types import BOOLEAN, INTERVAL
+
+Semi = Callable[[ph.Op, ph.Op, Expr], ph.Op]
 
 
 def semi(left: ph.Op, right: ph.Op, theta: Expr) -> ph.Op:
     """Left rows with at least one right row for which θ is true."""
-    width = len(left.types)
-    equal: list[tuple[Expr, Expr]] = []
-    of_right: list[Expr] = []
-    for c in conjuncts(theta):
-        if columns_of(c) and min(columns_of(c)) >= width:
-            of_right.append(shift(c, -width))
-            continue
-        pair = _equality(c, width)
-        if pair is None:
-            return _semi_general(left, right, theta)
-        equal.append(pair)
-    values = tuple(r for _, r in equal) or (TRUE,)
-    matched = distinct(_closed_map(right, of_right, values))
-    conditions = tuple(
-        Call("=", (a, Col(width + i, b.type)), BOOLEAN) for i, (a, b) in enumerate(equal)
+    theta = nulls_apart(theta)
+    if len(_alternatives(theta)) > 1:
+        return _by_values(left, theta, lambda asked, moved: _any_of(asked, right, moved))
+    parts = _Parts.of(theta, len(left.types))
+    if parts.of_left:
+        kept = _closed_map(left, parts.of_left, identity(left))
+        return semi(
+            kept, right, conjunction([c for c in conjuncts(theta) if c not in parts.of_left])
+        )
+    if not parts.others:
+        return _by_equality(left, right, parts)
+    if len(parts.others) == 1:
+        compared = _comparison(parts.others[0], parts.width)
+        if compared is not None:
+            return _by_range(left, right, parts, compared)
+    return _by_values(left, theta, lambda asked, moved: _by_pairs(asked, right, moved))
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The conditions of θ, by what they speak of."""
+
+    width: int
+    of_left: list[Expr]
+    of_right: list[Expr]  # over the right side's own columns
+    equal: list[tuple[Expr, Expr]]  # left = right, each over its own side's columns
+    others: list[Expr]
+
+    @classmethod
+    def of(cls, theta: Expr, width: int) -> _Parts:
+        parts = cls(width, [], [], [], [])
+        for c in conjuncts(theta):
+            columns = columns_of(c)
+            if columns and min(columns) >= width:
+                parts.of_right.append(shift(c, -width))
+            elif columns and max(columns) < width:
+                parts.of_left.append(c)
+            elif (pair := _equality(c, width)) is not None:
+                parts.equal.append(pair)
+            else:
+                parts.others.append(c)
+        return parts
+
+
+def _by_equality(left: ph.Op, right: ph.Op, parts: _Parts) -> ph.Op:
+    values = tuple(r for _, r in parts.equal) or (TRUE,)
+    matched = distinct(_closed_map(right, parts.of_right, values))
+    return closed(block((left, matched), _equal_to(parts), identity(left)))
+
+
+def _equal_to(parts: _Parts) -> tuple[Expr, ...]:
+    """Left expressions equal to the first columns of what is beside them."""
+    return tuple(
+        Call("=", (a, Col(parts.width + i, b.type)), BOOLEAN)
+        for i, (a, b) in enumerate(parts.equal)
     )
-    return closed(block((left, matched), conditions, identity(left)))
+
+
+def _by_range(left: ph.Op, right: ph.Op, parts: _Parts, compared: _Comparison) -> ph.Op:
+    """One right value is beyond the left one if the extreme is: an aggregate has one row a group,
+    so a left row meets it at most once."""
+    keys = tuple(r for _, r in parts.equal)
+    values = _closed_map(right, parts.of_right, (*keys, compared.right))
+    groups = tuple(Col(i, k.type) for i, k in enumerate(keys))
+    value = Col(len(keys), compared.right.type)
+    extremes = tuple(AggCall(side, value) for side in _EXTREMES[compared.function])
+    best = ph.Aggregate(ph.Exchange(values, groups), groups, extremes)
+    beyond = [
+        Call(compared.function, (compared.left, Col(parts.width + len(keys) + i, e.type)), BOOLEAN)
+        for i, e in enumerate(extremes)
+    ]
+    condition = beyond[0] if len(beyond) == 1 else Call("or", tuple(beyond), BOOLEAN)
+    return closed(block((left, best), (*_equal_to(parts), condition), identity(left)))
+
+
+_EXTREMES = {
+    **dict.fromkeys(("<", "<="), ("max",)),
+    **dict.fromkeys((">", ">="), ("min",)),
+    "<>": ("min", "max"),
+}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "<>": "<>"}
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """left expression, compared with right expression over the right side's own columns."""
+
+    function: str
+    left: Expr
+    right: Expr
+
+
+def _comparison(c: Expr, width: int) -> _Comparison | None:
+    if not (isinstance(c, Call) and c.function in _EXTREMES):
+        return None
+    function, (a, b) = c.function, c.args
+    if columns_of(a) and min(columns_of(a)) >= width:
+        function, a, b = _MIRRORED[function], b, a
+    if not columns_of(a) or not columns_of(b) or b.type in (BOOLEAN, INTERVAL):
+        return None
+    if max(columns_of(a)) < width <= min(columns_of(b)):
+        return _Comparison(function, a, shift(b, -width))
+    return None
+
+
+MOST_ALTERNATIVES = 8
+
+
+def _alternatives(theta: Expr) -> list[Expr]:
+    """θ as a disjunction: one condition with OR is taken apart, unless that makes too many."""
+    parts = conjuncts(theta)
+    for i, c in enumerate(parts):
+        if _is_or(c) and _count(theta) <= MOST_ALTERNATIVES:
+            return [conjunction([*parts[:i], a, *parts[i + 1 :]]) for a in children(c)]
+    return [theta]
+
+
+def _count(theta: Expr) -> int:
+    """The alternatives in the end."""
+    return prod(sum(map(_count, children(c))) if _is_or(c) else 1 for c in conjuncts(theta))
+
+
+def _any_of(asked: ph.Op, right: ph.Op, theta: Expr) -> ph.Op:
+    found = [(1, semi(asked, right, a)) for a in _alternatives(theta)]
+    return ph.Union(tuple(found))
+
+
+def _by_pairs(asked: ph.Op, right: ph.Op, theta: Expr) -> ph.Op:
+    """What is left: each asked value with all right rows."""
+    return closed(block((asked, right), conjuncts(theta), identity(asked)))
 
 
 def _equality(c: Expr, width: int) -> tuple[Expr, Expr] | None:
@@ -62,21 +194,29 @@ def _equality(c: Expr, width: int) -> tuple[Expr, Expr] | None:
     return None
 
 
-def _semi_general(left: ph.Op, right: ph.Op, theta: Expr) -> ph.Op:
-    """By the distinct values of the left columns that θ looks at."""
+def _by_values(left: ph.Op, theta: Expr, answer: Callable[[ph.Op, Expr], ph.Op]) -> ph.Op:
+    """By the distinct values of the left columns that θ looks at: `answer` gives those of them, any
+    number of times, for which θ (moved to them) is true of some right row."""
     width = len(left.types)
     seen = sorted(c for c in columns_of(theta) if c < width)
     values = tuple(Col(c, left.types[c]) for c in seen) or (TRUE,)
     asked = distinct(_closed_map(left, [], values))
     place = {c: i for i, c in enumerate(seen)}
     moved = remap(theta, lambda c: place[c] if c < width else c - width + len(values))
-    answered = closed(block((asked, right), conjuncts(moved), identity(asked)))
-    matched = distinct(answered)
+    matched = distinct(answer(asked, moved))
     conditions = tuple(
         Call(SAME, (Col(c, left.types[c]), Col(width + i, left.types[c])), BOOLEAN)
         for i, c in enumerate(seen)
     )
     return closed(block((left, matched), conditions, identity(left)))
+
+
+def lasting_semi(left: ph.Op, right: ph.Op, theta: Expr) -> ph.Op:
+    """As it was planned before: all pairs, unless θ is nothing but equalities."""
+    parts = _Parts.of(theta, len(left.types))
+    if parts.of_left or parts.others:
+        return _by_values(left, theta, lambda asked, moved: _by_pairs(asked, right, moved))
+    return _by_equality(left, right, parts)
 
 
 def _closed_map(op: ph.Op, predicates: list[Expr], exprs: tuple[Expr, ...]) -> ph.Op:
@@ -87,7 +227,7 @@ def minus(left: ph.Op, right: ph.Op) -> ph.Op:
     return ph.Union(((1, left), (-1, right)))
 
 
-def left_join(left: ph.Op, right: ph.Op, theta: Expr) -> ph.Op:
+def left_join(left: ph.Op, right: ph.Op, theta: Expr, semi: Semi) -> ph.Op:
     both = identity(left) + tuple(shift(e, len(left.types)) for e in identity(right))
     matched = closed(block((left, right), conjuncts(theta), both))
     alone = minus(left, semi(left, right, theta))
@@ -95,7 +235,7 @@ def left_join(left: ph.Op, right: ph.Op, theta: Expr) -> ph.Op:
     return ph.Union(((1, matched), (1, mapped(alone, identity(left) + nulls))))
 
 
-def marked(left: ph.Op, right: ph.Op, correlation: Expr, match: Expr | None) -> ph.Op:
+def marked(left: ph.Op, right: ph.Op, correlation: Expr, match: Expr | None, semi: Semi) -> ph.Op:
     """All left rows with their mark: those with true, those with NULL, and the rest."""
     true = semi(left, right, sure(correlation, match))
     parts = [(1, mapped(true, (*identity(left), TRUE)))]
@@ -119,3 +259,23 @@ def possible(correlation: Expr, match: Expr | None) -> Expr:
         return correlation
     unknown = Call("is_null", (match,), BOOLEAN)
     return conjunction([correlation, Call("or", (match, unknown), BOOLEAN)])
+
+
+def nulls_apart(theta: Expr) -> Expr:
+    """The same condition, in which a comparison is unknown because one of its sides is."""
+
+    def change(e: Expr) -> Expr:
+        match e:
+            case Call("is_null", (Call("=", sides, _),), _):
+                return Call("or", tuple(Call("is_null", (s,), BOOLEAN) for s in sides), BOOLEAN)
+            case Call("or", args, _):
+                flat = (a.args if _is_or(a) else (a,) for a in args)
+                return Call("or", tuple(a for of in flat for a in of), BOOLEAN)
+            case _:
+                return e
+
+    return transform(theta, change)
+
+
+def _is_or(e: Expr) -> bool:
+    return isinstance(e, Call) and e.function == "or"

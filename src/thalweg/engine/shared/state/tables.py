@@ -20,7 +20,7 @@ from thalweg.plan.windows import BEGINNING
 
 FAN_IN = 8  # so many segments of about one size are merged into one
 LARGEST_MERGED = 1 << 17  # rows; larger segments are quick enough to search as they are
-PAIRS_AT_ONCE = 1 << 21  # a probe that matches more is done in pieces, to bound memory
+PAIRS_AT_ONCE = 1 << 17  # a probe that matches more is done in pieces, to bound memory
 
 
 def find(segments: Iterable[Mapped], hashes: np.ndarray) -> pl.DataFrame | None:
@@ -44,16 +44,40 @@ def matches(stored: np.ndarray, probing: np.ndarray) -> Iterator[tuple[np.ndarra
         return
     start = start[hit]
     count = np.searchsorted(stored, probing[hit], side="right") - start
-    hit += first
+    yield from _pairs(hit + first, start, count)
+
+
+def overlaps(
+    first: np.ndarray, last: np.ndarray, start: np.ndarray, end: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Positions (probing, stored) of intervals [first, last) that may overlap [start, end), in
+    pieces: without a key it is time by which rows meet."""
+    # Those without an end apart: beside them, short ones would seem to last as long.
+    for of in (np.flatnonzero(last == FOREVER), np.flatnonzero(last < FOREVER)):
+        if not len(of):
+            continue
+        stored = of[np.argsort(first[of], kind="stable")]
+        reached = np.maximum.accumulate(last[stored])
+        low = np.searchsorted(reached, start, side="right")
+        count = np.searchsorted(first[stored], end, side="left") - low
+        probing = np.flatnonzero(count > 0)
+        for i, j in _pairs(probing, low[probing], count[probing]):
+            yield i, stored[j]
+
+
+def _pairs(
+    probing: np.ndarray, start: np.ndarray, count: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Each probing row with `count` stored ones from `start` on."""
     ends = np.cumsum(count)
     done, pairs = 0, 0
-    while done < len(hit):
+    while done < len(probing):
         # As many probes as give PAIRS_AT_ONCE, but at least one.
         upto = max(done + 1, int(np.searchsorted(ends, pairs + PAIRS_AT_ONCE, side="right")))
         of, begin = count[done:upto], start[done:upto]
         before = np.cumsum(of) - of
         within = np.arange(int(ends[upto - 1]) - pairs) - np.repeat(before, of)
-        yield np.repeat(hit[done:upto], of), np.repeat(begin, of) + within
+        yield np.repeat(probing[done:upto], of), np.repeat(begin, of) + within
         done, pairs = upto, int(ends[upto - 1])
 
 
