@@ -1,8 +1,8 @@
 """What a tick takes at its peak, where sub-queries and joins have no equality.
 
 Each query is run over two streams in one tick, in a process of its own, so that what an earlier one
-has left behind does not count. Memory has to grow with what comes in and goes out, not with the pairs
-that meet: where the input doubles, so does the peak.
+has left behind does not count. Memory has to grow with what comes in and goes out, not with the
+pairs that meet: where the input doubles, so does the peak.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import multiprocessing
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
 
 def _goals(p: Parameters, query: str, rows: list[dict[str, Any]]) -> list[Goal]:
     own = [r for r in rows if r["query"] == query]
-    ratios = [b["peak MB"] / a["peak MB"] for a, b in zip(own, own[1:], strict=False)]
+    ratios = [b["peak MB"] / a["peak MB"] for a, b in pairwise(own)]
     return [
         Goal(f"{query}: growth", max(ratios, default=0.0), p.growth, "x", at_least=False),
         Goal(

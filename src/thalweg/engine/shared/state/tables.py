@@ -44,41 +44,23 @@ def matches(stored: np.ndarray, probing: np.ndarray) -> Iterator[tuple[np.ndarra
         return
     start = start[hit]
     count = np.searchsorted(stored, probing[hit], side="right") - start
-    yield from _pairs(hit + first, start, count)
+    yield from pairs(hit + first, start, count)
 
 
-def overlaps(
-    first: np.ndarray, last: np.ndarray, start: np.ndarray, end: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Positions (probing, stored) of intervals [first, last) that may overlap [start, end), in
-    pieces: without a key it is time by which rows meet."""
-    # Those without an end apart: beside them, short ones would seem to last as long.
-    for of in (np.flatnonzero(last == FOREVER), np.flatnonzero(last < FOREVER)):
-        if not len(of):
-            continue
-        stored = of[np.argsort(first[of], kind="stable")]
-        reached = np.maximum.accumulate(last[stored])
-        low = np.searchsorted(reached, start, side="right")
-        count = np.searchsorted(first[stored], end, side="left") - low
-        probing = np.flatnonzero(count > 0)
-        for i, j in _pairs(probing, low[probing], count[probing]):
-            yield i, stored[j]
-
-
-def _pairs(
+def pairs(
     probing: np.ndarray, start: np.ndarray, count: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Each probing row with `count` stored ones from `start` on."""
+    """Each probing row with `count` stored ones from `start` on, in pieces."""
     ends = np.cumsum(count)
-    done, pairs = 0, 0
+    done, passed = 0, 0
     while done < len(probing):
         # As many probes as give PAIRS_AT_ONCE, but at least one.
-        upto = max(done + 1, int(np.searchsorted(ends, pairs + PAIRS_AT_ONCE, side="right")))
+        upto = max(done + 1, int(np.searchsorted(ends, passed + PAIRS_AT_ONCE, side="right")))
         of, begin = count[done:upto], start[done:upto]
         before = np.cumsum(of) - of
-        within = np.arange(int(ends[upto - 1]) - pairs) - np.repeat(before, of)
+        within = np.arange(int(ends[upto - 1]) - passed) - np.repeat(before, of)
         yield np.repeat(probing[done:upto], of), np.repeat(begin, of) + within
-        done, pairs = upto, int(ends[upto - 1])
+        done, passed = upto, int(ends[upto - 1])
 
 
 Merge = Callable[[pl.DataFrame], pl.DataFrame]

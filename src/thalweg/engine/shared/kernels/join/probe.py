@@ -1,7 +1,8 @@
 """One step of a join: rows under way meet the SteM of one more input, in pieces.
 
 A piece's conditions are checked before the next piece is made, so that memory is bounded by what a
-join finds and not by what it looks at. Rows meet by the hash of a key, or, without one, by time.
+join finds and not by what it looks at. Rows meet by the hash of a key, or, without one, as
+`candidates` says.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from thalweg.engine.shared.compile.encoding import key_id
 from thalweg.engine.shared.expressions.translate import holds, to_polars
 from thalweg.engine.shared.frames import TS, E, H, T, W, name, names
 from thalweg.engine.shared.kernels.coalesce import without_retractions
+from thalweg.engine.shared.kernels.join.candidates import Candidates, Range, by_time, fewest
 from thalweg.engine.shared.kernels.join.probing import Step, indexes
 from thalweg.engine.shared.kernels.source import intervals
 from thalweg.engine.shared.state import tables
@@ -83,7 +85,7 @@ def _pieces(
     since = flow.horizon(target.stream) if isinstance(target, ph.Source) else BEGINNING
     columns = sorted(columns_of(target.predicate) | set(wanted)) if is_source else wanted
     picked = [target.stored_name(c) if is_source else name(c) for c in columns]
-    meeting = _Meeting.of(task, rows, step)
+    meeting = _Meeting.of(task, op, rows, step)
     pairs = _Pairs(rows, [name(c) for c in columns])
     earliest = int(rows.start.min())
     for mapped in _segments(task, flow, op, step, earliest, before, own=meeting.is_own):
@@ -139,17 +141,19 @@ Met = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]
 
 @dataclass(frozen=True)
 class _Meeting:
-    """By what rows meet: the hash of the key that probes, or their intervals alone."""
+    """By what rows meet: the hash of the key that probes, or their intervals and a range."""
 
     rows: Rows
     order: np.ndarray | None  # of the rows by their hashes
     hashes: np.ndarray  # in that order
     is_own: bool  # whether this task owns all hashes, as in a first step
+    range: Range | None = None
 
     @classmethod
-    def of(cls, task: Task, rows: Rows, step: Step) -> _Meeting:
+    def of(cls, task: Task, op: ph.Join, rows: Rows, step: Step) -> _Meeting:
         if not step.probe:
-            return cls(rows, None, np.empty(0, dtype=np.uint64), is_own=False)
+            nothing = np.empty(0, dtype=np.uint64)
+            return cls(rows, None, nothing, is_own=False, range=Range.of(op, step, rows.data))
         hashes = key_hashes(rows.data, [to_polars(e) for e in step.probe])
         order = np.argsort(hashes)
         hashes = hashes[order]
@@ -163,9 +167,12 @@ class _Meeting:
                 yield self.order[probing], stored, *_times(target, mapped, stored)
             return
         first, last, weight = _times(target, mapped, slice(None))
-        for left, stored in tables.overlaps(first, last, self.rows.start, self.rows.end):
-            of = None if weight is None else weight[stored]
-            yield left, stored, first[stored], last[stored], of
+        choice: Sequence[Candidates] = by_time(first, last, self.rows.start, self.rows.end)
+        by_range = None if self.range is None else self.range.candidates(mapped.frame)
+        for candidates in choice if by_range is None else fewest(choice, by_range):
+            for left, stored in candidates.pairs():
+                of = None if weight is None else weight[stored]
+                yield left, stored, first[stored], last[stored], of
 
 
 def _times(
