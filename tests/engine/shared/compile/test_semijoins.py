@@ -51,13 +51,16 @@ def _has_one_row(op: ph.AnyOp) -> bool:
             "v < 3 OR k NOT IN (SELECT k FROM T [Now])",
         ),
         "k NOT IN (SELECT k FROM T [Now] WHERE T.w = S.v)",
+        "(k, v) NOT IN (SELECT k, w FROM T [Now])",
         *(f"EXISTS (SELECT 1 FROM T [Now] WHERE T.k {op} S.k)" for op in ("<", ">=", "<>")),
         "NOT EXISTS (SELECT 1 FROM T [Now] WHERE T.k > S.k AND T.w = S.v AND T.w > 2 AND S.k > 1)",
         "EXISTS (SELECT 1 FROM T [Now] WHERE T.k = S.k OR T.w < S.v)",
     ],
 )
 def test_no_pairs_are_looked_at(predicate):
-    assert not has_join_by_pairs(f"SELECT v FROM S [Range 3] WHERE {predicate}")
+    text = f"SELECT v FROM S [Range 3] WHERE {predicate}"
+    assert not has_join_by_pairs(text)
+    assert compile_script(f"{STREAMS} CREATE QUERY q AS {text};").warnings == ()
 
 
 def test_two_inequalities_take_all_pairs():
@@ -84,6 +87,12 @@ PREDICATES = st.one_of(
         st.sampled_from(["", "NOT "]),
         WINDOWS,
         CONDITIONS,
+    ),
+    st.builds(
+        "(S.k, S.v) {}IN (SELECT T.k, T.w FROM T {} WHERE {})".format,
+        st.sampled_from(["", "NOT "]),
+        WINDOWS,
+        st.just("T.w >= 0") | COMPARISONS,
     ),
     st.builds(
         "{} {}IN (SELECT {} FROM T {} WHERE {})".format,

@@ -18,9 +18,7 @@ from thalweg.engine.shared.compile.semijoins import (
     left_join,
     marked,
     minus,
-    possible,
     semi,
-    sure,
 )
 from thalweg.engine.shared.frames import Types
 from thalweg.plan import nodes
@@ -36,6 +34,7 @@ from thalweg.plan.expr import (
     conjunction,
     conjuncts,
 )
+from thalweg.plan.matching import possible, sure
 from thalweg.plan.nodes import SetKind
 from thalweg.plan.types import BOOLEAN
 from thalweg.plan.windows import UNBOUNDED, RowsWindow, TimeWindow

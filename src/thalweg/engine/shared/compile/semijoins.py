@@ -20,8 +20,6 @@ its identity, so they stay what they were.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import prod
 
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.compile.blocks import SAME, block, closed, distinct, identity, mapped
@@ -33,15 +31,22 @@ from thalweg.plan.expr import (
     Col,
     Expr,
     Lit,
-    children,
     columns_of,
     conjunction,
     conjuncts,
     remap,
     shift,
-    transform,
 )
-from thalweg.plan.types import BOOLEAN, INTERVAL
+from thalweg.plan.matching import (
+    Comparison,
+    Parts,
+    alternatives,
+    comparison,
+    nulls_apart,
+    possible,
+    sure,
+)
+from thalweg.plan.types import BOOLEAN
 
 Semi = Callable[[ph.Op, ph.Op, Expr], ph.Op]
 
@@ -49,9 +54,9 @@ Semi = Callable[[ph.Op, ph.Op, Expr], ph.Op]
 def semi(left: ph.Op, right: ph.Op, theta: Expr) -> ph.Op:
     """Left rows with at least one right row for which θ is true."""
     theta = nulls_apart(theta)
-    if len(_alternatives(theta)) > 1:
+    if len(alternatives(theta)) > 1:
         return _by_values(left, theta, lambda asked, moved: _any_of(asked, right, moved))
-    parts = _Parts.of(theta, len(left.types))
+    parts = Parts.of(theta, len(left.types))
     if parts.of_left:
         kept = _closed_map(left, parts.of_left, identity(left))
         return semi(
@@ -60,45 +65,19 @@ def semi(left: ph.Op, right: ph.Op, theta: Expr) -> ph.Op:
     if not parts.others:
         return _by_equality(left, right, parts)
     if len(parts.others) == 1:
-        compared = _comparison(parts.others[0], parts.width)
+        compared = comparison(parts.others[0], parts.width)
         if compared is not None:
             return _by_range(left, right, parts, compared)
     return _by_values(left, theta, lambda asked, moved: _by_pairs(asked, right, moved))
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """The conditions of θ, by what they speak of."""
-
-    width: int
-    of_left: list[Expr]
-    of_right: list[Expr]  # over the right side's own columns
-    equal: list[tuple[Expr, Expr]]  # left = right, each over its own side's columns
-    others: list[Expr]
-
-    @classmethod
-    def of(cls, theta: Expr, width: int) -> _Parts:
-        parts = cls(width, [], [], [], [])
-        for c in conjuncts(theta):
-            columns = columns_of(c)
-            if columns and min(columns) >= width:
-                parts.of_right.append(shift(c, -width))
-            elif columns and max(columns) < width:
-                parts.of_left.append(c)
-            elif (pair := _equality(c, width)) is not None:
-                parts.equal.append(pair)
-            else:
-                parts.others.append(c)
-        return parts
-
-
-def _by_equality(left: ph.Op, right: ph.Op, parts: _Parts) -> ph.Op:
+def _by_equality(left: ph.Op, right: ph.Op, parts: Parts) -> ph.Op:
     values = tuple(r for _, r in parts.equal) or (TRUE,)
     matched = distinct(_closed_map(right, parts.of_right, values))
     return closed(block((left, matched), _equal_to(parts), identity(left)))
 
 
-def _equal_to(parts: _Parts) -> tuple[Expr, ...]:
+def _equal_to(parts: Parts) -> tuple[Expr, ...]:
     """Left expressions equal to the first columns of what is beside them."""
     return tuple(
         Call("=", (a, Col(parts.width + i, b.type)), BOOLEAN)
@@ -106,7 +85,7 @@ def _equal_to(parts: _Parts) -> tuple[Expr, ...]:
     )
 
 
-def _by_range(left: ph.Op, right: ph.Op, parts: _Parts, compared: _Comparison) -> ph.Op:
+def _by_range(left: ph.Op, right: ph.Op, parts: Parts, compared: Comparison) -> ph.Op:
     """One right value is beyond the left one if the extreme is: an aggregate has one row a group,
     so a left row meets it at most once."""
     keys = tuple(r for _, r in parts.equal)
@@ -128,70 +107,16 @@ _EXTREMES = {
     **dict.fromkeys((">", ">="), ("min",)),
     "<>": ("min", "max"),
 }
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "<>": "<>"}
-
-
-@dataclass(frozen=True)
-class _Comparison:
-    """left expression, compared with right expression over the right side's own columns."""
-
-    function: str
-    left: Expr
-    right: Expr
-
-
-def _comparison(c: Expr, width: int) -> _Comparison | None:
-    if not (isinstance(c, Call) and c.function in _EXTREMES):
-        return None
-    function, (a, b) = c.function, c.args
-    if columns_of(a) and min(columns_of(a)) >= width:
-        function, a, b = _MIRRORED[function], b, a
-    if not columns_of(a) or not columns_of(b) or b.type in (BOOLEAN, INTERVAL):
-        return None
-    if max(columns_of(a)) < width <= min(columns_of(b)):
-        return _Comparison(function, a, shift(b, -width))
-    return None
-
-
-MOST_ALTERNATIVES = 8
-
-
-def _alternatives(theta: Expr) -> list[Expr]:
-    """θ as a disjunction: one condition with OR is taken apart, unless that makes too many."""
-    parts = conjuncts(theta)
-    for i, c in enumerate(parts):
-        if _is_or(c) and _count(theta) <= MOST_ALTERNATIVES:
-            return [conjunction([*parts[:i], a, *parts[i + 1 :]]) for a in children(c)]
-    return [theta]
-
-
-def _count(theta: Expr) -> int:
-    """The alternatives in the end."""
-    return prod(sum(map(_count, children(c))) if _is_or(c) else 1 for c in conjuncts(theta))
 
 
 def _any_of(asked: ph.Op, right: ph.Op, theta: Expr) -> ph.Op:
-    found = [(1, semi(asked, right, a)) for a in _alternatives(theta)]
+    found = [(1, semi(asked, right, a)) for a in alternatives(theta)]
     return ph.Union(tuple(found))
 
 
 def _by_pairs(asked: ph.Op, right: ph.Op, theta: Expr) -> ph.Op:
     """What is left: each asked value with all right rows."""
     return closed(block((asked, right), conjuncts(theta), identity(asked)))
-
-
-def _equality(c: Expr, width: int) -> tuple[Expr, Expr] | None:
-    """`left expression = right expression`, the right one over the right side's own columns."""
-    if not (isinstance(c, Call) and c.function == "="):
-        return None
-    a, b = c.args
-    if columns_of(a) and min(columns_of(a)) >= width:
-        a, b = b, a
-    if not columns_of(a) or not columns_of(b):
-        return None
-    if max(columns_of(a)) < width <= min(columns_of(b)):
-        return a, shift(b, -width)
-    return None
 
 
 def _by_values(left: ph.Op, theta: Expr, answer: Callable[[ph.Op, Expr], ph.Op]) -> ph.Op:
@@ -213,7 +138,7 @@ def _by_values(left: ph.Op, theta: Expr, answer: Callable[[ph.Op, Expr], ph.Op])
 
 def lasting_semi(left: ph.Op, right: ph.Op, theta: Expr) -> ph.Op:
     """As it was planned before: all pairs, unless θ is nothing but equalities."""
-    parts = _Parts.of(theta, len(left.types))
+    parts = Parts.of(theta, len(left.types))
     if parts.of_left or parts.others:
         return _by_values(left, theta, lambda asked, moved: _by_pairs(asked, right, moved))
     return _by_equality(left, right, parts)
@@ -246,36 +171,3 @@ def marked(left: ph.Op, right: ph.Op, correlation: Expr, match: Expr | None, sem
         parts.append((1, mapped(minus(maybe, true), unknown)))
     parts.append((1, mapped(minus(left, maybe), (*identity(left), FALSE))))
     return ph.Union(tuple(parts))
-
-
-def sure(correlation: Expr, match: Expr | None) -> Expr:
-    """When a row of the sub-query makes IN or EXISTS true."""
-    return conjunction([correlation] if match is None else [correlation, match])
-
-
-def possible(correlation: Expr, match: Expr | None) -> Expr:
-    """When a row of the sub-query keeps NOT IN or NOT EXISTS from being true."""
-    if match is None:
-        return correlation
-    unknown = Call("is_null", (match,), BOOLEAN)
-    return conjunction([correlation, Call("or", (match, unknown), BOOLEAN)])
-
-
-def nulls_apart(theta: Expr) -> Expr:
-    """The same condition, in which a comparison is unknown because one of its sides is."""
-
-    def change(e: Expr) -> Expr:
-        match e:
-            case Call("is_null", (Call("=", sides, _),), _):
-                return Call("or", tuple(Call("is_null", (s,), BOOLEAN) for s in sides), BOOLEAN)
-            case Call("or", args, _):
-                flat = (a.args if _is_or(a) else (a,) for a in args)
-                return Call("or", tuple(a for of in flat for a in of), BOOLEAN)
-            case _:
-                return e
-
-    return transform(theta, change)
-
-
-def _is_or(e: Expr) -> bool:
-    return isinstance(e, Call) and e.function == "or"
