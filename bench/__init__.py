@@ -8,5 +8,6 @@ BENCHES = {
     "many-queries": "1 to 100,000 queries: shared, unshared, native and Flink on the same events",
     "many-shapes": "1,000 queries of 400 different joins, 2,000 new events a tick",
     "equality": "100,000 equality filters over one stream, 200,000 new events a tick",
+    "memory": "a tick's peak where sub-queries and joins have no equality",
     "sim": "the simulator: bare events, echoes, and membership with Chord on thousands of nodes",
 }

@@ -29,7 +29,11 @@ EDGES: dict[str, tuple[Any, ...]] = {
     "long": (None, 0, 1, -1, 3, MAX, MIN, 2**53 + 1),
     "text": (None, "", "a", "ab", "B", " 12 ", "1.5", "-7", "true", "ß%_", "2024-02-29", "1e3"),
     "double": (None, 0.0, 0.5, -0.5, 2.5, 1.005, -2.675, 1e16, 1e-7, 1e308, 3.0, 0.1),
-    "decimal": (None, *map(Decimal, ("0.00", "0.10", "-0.25", "2.50", "99999999.99", "-3.00"))),
+    "decimal": (
+        None,
+        *map(Decimal, ("0.00", "0.10", "-0.25", "2.50", "99999999.99", "-3.00")),
+        *map(Decimal, (f"{'9' * 36}.99", f"-{'9' * 36}.99")),
+    ),
     "bool": (None, True, False),
     "date": (None, date(1, 1, 1), date(1969, 12, 31), date(2024, 2, 29), date(9999, 12, 31)),
     "timestamp": (
@@ -60,6 +64,8 @@ EXTRA = (
     *("SQRT({double})", "SQRT({long})", "EXP({decimal})", "LN({int})", "POWER({int}, {int})"),
     *("GREATEST({int}, {double})", "LEAST({long}, {decimal})", "COALESCE({int}, {long})"),
     *("SUBSTRING({text}, {int}, {int})", "SUBSTRING({text}, {int})", "STARTS_WITH({text}, '')"),
+    *("SUBSTRING({text}, {long}, {long})", "7 / {long}", "7 % {long}", "7e0 / {double}"),
+    *("{double} / 3e0", "{double} / 1e16", "1 < {long}", "2 IN ({long}, 3)", "NULLIF(1, {long})"),
     *("POSITION('' IN {text})", "REPLACE({text}, '', 'x')", "REPLACE({text}, '1', {text})"),
     *("{text} LIKE {text}", "{text} LIKE '%\\%\\_'", "{text} NOT LIKE '_'"),
     *("{date} + {int}", "{date} - {int}", "{date} < {timestamp}", "{date} = {date}"),

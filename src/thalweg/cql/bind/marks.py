@@ -14,9 +14,15 @@ from thalweg.cql.bind.names import Output
 from thalweg.cql.errors import Mistake, Span
 from thalweg.plan import functions
 from thalweg.plan.expr import Col, Expr, conjunction
+from thalweg.plan.matching import possible, sure, takes_all_pairs
 from thalweg.plan.nodes import Mark, Node, Window
 from thalweg.plan.types import BOOLEAN
 from thalweg.plan.windows import UNBOUNDED
+
+PAIRS_HINT = (
+    "its memory grows with the pairs that match; beside equalities, keep to one comparison "
+    "(<, <=, >, >= or <>) of a column here with one there"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,12 @@ class Marks:
             what = "EXISTS" if match is None else "IN"
             message = f"{what} keeps every tuple of an unbounded stream for ever"
             binder.context.warn(message, predicate.span, "give the streams windows")
+        negated = isinstance(predicate, syntax.InQuery) and predicate.negated
+        matching = possible if negated else sure
+        if takes_all_pairs(matching(correlation, match), width):
+            what = "EXISTS" if match is None else "IN"
+            message = f"{what} compares every row of this query with every row of the sub-query"
+            binder.context.warn(message, predicate.span, PAIRS_HINT)
         self.node = Mark(self.node, subquery.node, correlation, match)
         return Col(width, BOOLEAN, "mark")
 

@@ -62,6 +62,7 @@ class Registering:
         self._known = store.runs.begun(names)
         self._groups = store.runs.groups_of(names)
         self._epoch = store.tick()[0] + 1
+        self._lasting_before = store.runs.lasting_before(self._epoch)
         fresh = [n for n in names if n not in self._known]
         first = store.take_numbers("runs", len(fresh)) if fresh else 0
         self._numbers = {name: first + i for i, name in enumerate(fresh)}
@@ -102,6 +103,7 @@ class Registering:
             found if isinstance(found, NormalQuery) else None,
             plan if query.name not in self._groups else None,
             number=begun.run,
+            lasting_plan=begun.epoch < self._lasting_before,
         )
 
     def _common_of(self, query: QueryDef) -> _Common:

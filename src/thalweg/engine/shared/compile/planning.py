@@ -10,6 +10,7 @@ from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.compile.columns import needed_columns
 from thalweg.engine.shared.compile.encoding import digest
 from thalweg.engine.shared.compile.query import compile_query
+from thalweg.engine.shared.compile.semijoins import lasting_semi, semi
 from thalweg.engine.shared.kernels.join.probing import indexes
 from thalweg.engine.shared.state.inputs import Stems
 from thalweg.engine.shared.tick.plan import Flow, Plan
@@ -38,13 +39,14 @@ class Run:
     plan: Node | None = None  # None for members, which are not run by themselves
     made: ph.Ending | None = None  # for a group's own run
     number: int = 0  # a query's creation number, part of its rows' ids
+    lasting_plan: bool = False  # whether it began when semi-joins were planned otherwise
 
     @cached_property
     def output(self) -> ph.Ending:
         if self.made is not None:
             return self.made
         assert self.plan is not None, f"{self.name} lives in a group"
-        return compile_query(self.plan)
+        return compile_query(self.plan, lasting_semi if self.lasting_plan else semi)
 
     @property
     def flow(self) -> str:

@@ -13,7 +13,13 @@ from thalweg.engine.shared.compile.blocks import (
     netted,
 )
 from thalweg.engine.shared.compile.panes import paned
-from thalweg.engine.shared.compile.semijoins import left_join, marked, minus, possible, semi, sure
+from thalweg.engine.shared.compile.semijoins import (
+    Semi,
+    left_join,
+    marked,
+    minus,
+    semi,
+)
 from thalweg.engine.shared.frames import Types
 from thalweg.plan import nodes
 from thalweg.plan.aggregates import AggCall
@@ -28,61 +34,104 @@ from thalweg.plan.expr import (
     conjunction,
     conjuncts,
 )
+from thalweg.plan.matching import possible, sure
 from thalweg.plan.nodes import SetKind
 from thalweg.plan.types import BOOLEAN
 from thalweg.plan.windows import UNBOUNDED, RowsWindow, TimeWindow
 
 
-def compile_query(plan: nodes.Node) -> ph.Output:
+def compile_query(plan: nodes.Node, semi: Semi = semi) -> ph.Output:
     """What a query emits: its relation's changelog, or the stream that it is."""
-    if isinstance(plan, nodes.ToStream):
-        inner = _to_stream(plan)
-        return ph.Output(inner, plan.kind, _heard(inner, plan.kind))
-    if plan.is_stream:
-        everything = nodes.Window(plan, UNBOUNDED)
-        return ph.Output(netted(_relation(everything)), nodes.StreamKind.ISTREAM)
-    return ph.Output(netted(_relation(plan)), None)
+    return _Compiler(semi).query(plan)
 
 
-def _to_stream(node: nodes.ToStream) -> ph.Exchange:
-    """RSTREAM keeps whole rows by their hash; the others only net them."""
-    inner = _relation(node.input)
-    return by_row(inner) if node.kind is nodes.StreamKind.RSTREAM else netted(inner)
+class _Compiler:
+    def __init__(self, semi: Semi) -> None:
+        self._semi = semi  # how sub-queries' rows are matched
 
+    def query(self, plan: nodes.Node) -> ph.Output:
+        if isinstance(plan, nodes.ToStream):
+            inner = self._to_stream(plan)
+            return ph.Output(inner, plan.kind, _heard(inner, plan.kind))
+        if plan.is_stream:
+            everything = nodes.Window(plan, UNBOUNDED)
+            return ph.Output(netted(self._relation(everything)), nodes.StreamKind.ISTREAM)
+        return ph.Output(netted(self._relation(plan)), None)
 
-def _relation(node: nodes.Node) -> ph.Op:
-    return closed(block_of(node, _leaf))
+    def _to_stream(self, node: nodes.ToStream) -> ph.Exchange:
+        """RSTREAM keeps whole rows by their hash; the others only net them."""
+        inner = self._relation(node.input)
+        return by_row(inner) if node.kind is nodes.StreamKind.RSTREAM else netted(inner)
 
+    def _relation(self, node: nodes.Node) -> ph.Op:
+        return closed(block_of(node, self._leaf))
 
-def _leaf(node: nodes.Node) -> Block[ph.Op]:
-    """Where a select-project-join block ends: the operator there."""
-    match node:
-        case nodes.Filter(nodes.Mark() as mark, predicate):
-            return _filtered_mark(mark, predicate)
-        case nodes.Window(nodes.Scan(stream), TimeWindow() as spec):
-            return _one(ph.Source(stream.name, _types(node), spec))
-        case nodes.Window(source, spec):
-            return _one(_window(source, spec))
-        case nodes.Scan(stream):
-            changes = ph.BaseStream(stream.name, _types(node), signed=True)
-            return _one(ph.Changes(ph.Exchange(changes, identity(changes))))
-        case nodes.Aggregate(source, keys, aggregates, _):
-            inner = _relation(source)
-            return _one(_aggregate(inner, keys, aggregates, nodes.resolution_us(source)))
-        case nodes.Distinct(source):
-            return _one(distinct(_relation(source)))
-        case nodes.SetOp():
-            return _one(_set_op(node))
-        case nodes.LeftJoin(left, right, condition):
-            return _one(left_join(_relation(left), _relation(right), nameless(condition)))
-        case nodes.Mark():
-            correlation, match = _conditions(node)
-            left, right = _relation(node.input), _relation(node.subquery)
-            return _one(marked(left, right, correlation, match))
-        case nodes.ToStream():
-            raise AssertionError("a stream under a relation has a window above it")
-        case _:
-            raise AssertionError(f"{type(node).__name__} is part of a block")
+    def _leaf(self, node: nodes.Node) -> Block[ph.Op]:
+        """Where a select-project-join block ends: the operator there."""
+        match node:
+            case nodes.Filter(nodes.Mark() as mark, predicate):
+                return self._filtered_mark(mark, predicate)
+            case nodes.Window(nodes.Scan(stream), TimeWindow() as spec):
+                return _one(ph.Source(stream.name, _types(node), spec))
+            case nodes.Window(source, spec):
+                return _one(self._window(source, spec))
+            case nodes.Scan(stream):
+                changes = ph.BaseStream(stream.name, _types(node), signed=True)
+                return _one(ph.Changes(ph.Exchange(changes, identity(changes))))
+            case nodes.Aggregate(source, keys, aggregates, _):
+                inner = self._relation(source)
+                return _one(_aggregate(inner, keys, aggregates, nodes.resolution_us(source)))
+            case nodes.Distinct(source):
+                return _one(distinct(self._relation(source)))
+            case nodes.SetOp():
+                return _one(self._set_op(node))
+            case nodes.LeftJoin(left, right, condition):
+                return _one(
+                    left_join(
+                        self._relation(left), self._relation(right), nameless(condition), self._semi
+                    )
+                )
+            case nodes.Mark():
+                correlation, match = _conditions(node)
+                left, right = self._relation(node.input), self._relation(node.subquery)
+                return _one(marked(left, right, correlation, match, self._semi))
+            case nodes.ToStream():
+                raise AssertionError("a stream under a relation has a window above it")
+            case _:
+                raise AssertionError(f"{type(node).__name__} is part of a block")
+
+    def _window(self, source: nodes.Node, spec: RowsWindow | TimeWindow) -> ph.Op:
+        if isinstance(source, nodes.Scan):
+            assert isinstance(spec, RowsWindow)
+            return _rows(ph.BaseStream(source.stream.name, _types(source)), spec)
+        assert isinstance(source, nodes.ToStream)
+        inner = self._to_stream(source)
+        derived = ph.StreamOf(source.kind, inner, _heard(inner, source.kind))
+        return _rows(derived, spec) if isinstance(spec, RowsWindow) else ph.TimeOf(derived, spec)
+
+    def _set_op(self, node: nodes.SetOp) -> ph.Op:
+        left, right = self._relation(node.left), self._relation(node.right)
+        if node.kind is SetKind.UNION:
+            union = ph.Union(((1, left), (1, right)))
+            return union if node.all else distinct(union)
+        return ph.SetOp(node.kind, node.all, by_row(left), by_row(right))
+
+    def _filtered_mark(self, mark: nodes.Mark, predicate: Expr) -> Block[ph.Op]:
+        """WHERE over a sub-query predicate: a semi- or anti-join where the mark stands alone."""
+        column = len(mark.input.schema)
+        here = Col(column, BOOLEAN)
+        direct = [p for p in conjuncts(predicate) if column in columns_of(p)]
+        below = [p for p in conjuncts(predicate) if column not in columns_of(p)]
+        source = nodes.Filter(mark.input, conjunction(below)) if below else mark.input
+        left, right = self._relation(source), self._relation(mark.subquery)
+        correlation, match = _conditions(mark)
+        if direct == [here]:
+            kept = self._semi(left, right, sure(correlation, match))
+            return block((kept,), (), (*identity(kept), TRUE))
+        if direct == [Call("not", (here,), BOOLEAN)]:
+            kept = minus(left, self._semi(left, right, possible(correlation, match)))
+            return block((kept,), (), (*identity(kept), FALSE))
+        return block((marked(left, right, correlation, match, self._semi),), tuple(direct))
 
 
 def _one(op: ph.Op) -> Block[ph.Op]:
@@ -91,16 +140,6 @@ def _one(op: ph.Op) -> Block[ph.Op]:
 
 def _types(node: nodes.Node) -> Types:
     return tuple(f.type for f in node.schema)
-
-
-def _window(source: nodes.Node, spec: RowsWindow | TimeWindow) -> ph.Op:
-    if isinstance(source, nodes.Scan):
-        assert isinstance(spec, RowsWindow)
-        return _rows(ph.BaseStream(source.stream.name, _types(source)), spec)
-    assert isinstance(source, nodes.ToStream)
-    inner = _to_stream(source)
-    derived = ph.StreamOf(source.kind, inner, _heard(inner, source.kind))
-    return _rows(derived, spec) if isinstance(spec, RowsWindow) else ph.TimeOf(derived, spec)
 
 
 def _heard(inner: ph.Op, kind: nodes.StreamKind) -> tuple[ph.Exchange, ...]:
@@ -126,32 +165,6 @@ def _aggregate(
     )
     over_panes = paned(inner, keys, calls, resolution_us)
     return over_panes or ph.Aggregate(ph.Exchange(inner, keys), keys, calls)
-
-
-def _set_op(node: nodes.SetOp) -> ph.Op:
-    left, right = _relation(node.left), _relation(node.right)
-    if node.kind is SetKind.UNION:
-        union = ph.Union(((1, left), (1, right)))
-        return union if node.all else distinct(union)
-    return ph.SetOp(node.kind, node.all, by_row(left), by_row(right))
-
-
-def _filtered_mark(mark: nodes.Mark, predicate: Expr) -> Block[ph.Op]:
-    """WHERE over a sub-query predicate: a semi- or anti-join where the mark stands by itself."""
-    column = len(mark.input.schema)
-    here = Col(column, BOOLEAN)
-    direct = [p for p in conjuncts(predicate) if column in columns_of(p)]
-    below = [p for p in conjuncts(predicate) if column not in columns_of(p)]
-    source = nodes.Filter(mark.input, conjunction(below)) if below else mark.input
-    left, right = _relation(source), _relation(mark.subquery)
-    correlation, match = _conditions(mark)
-    if direct == [here]:
-        kept = semi(left, right, sure(correlation, match))
-        return block((kept,), (), (*identity(kept), TRUE))
-    if direct == [Call("not", (here,), BOOLEAN)]:
-        kept = minus(left, semi(left, right, possible(correlation, match)))
-        return block((kept,), (), (*identity(kept), FALSE))
-    return block((marked(left, right, correlation, match),), tuple(direct))
 
 
 def _conditions(mark: nodes.Mark) -> tuple[Expr, Expr | None]:

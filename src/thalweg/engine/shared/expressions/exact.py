@@ -7,6 +7,8 @@ A double is an integer times a power of two. Cut at multiples of 32 bits it fill
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 LANE_BITS = 32
@@ -72,14 +74,50 @@ def _digits(
     return digits, carry
 
 
-def quotient(high: np.ndarray, low: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """(high + low) / count, rounded once: a mean of equal values is that value."""
+def sums(lanes: dict[int, np.ndarray], length: int) -> np.ndarray:
+    """The sums, each rounded once; infinite where no DOUBLE is that large."""
     with np.errstate(all="ignore"):
+        high, low = to_pair(lanes, length)
+        return _settled(high, low, lanes, np.ones(length, dtype=np.int64))
+
+
+def means(lanes: dict[int, np.ndarray], length: int, count: np.ndarray) -> np.ndarray:
+    """The sums by their counts, each rounded once: a mean of equal values is that value."""
+    with np.errstate(all="ignore"):
+        high, low = to_pair(lanes, length)
         divisor = count.astype(np.float64)
         guess = high / divisor
-        rest = _remainder(high, guess, divisor) + low
-        better = guess + rest / divisor
-        return np.where(np.isfinite(better), better, guess)
+        more = (_remainder(high, guess, divisor) + low) / divisor
+        better = guess + more
+        return _settled(better, more - (better - guess), lanes, count)
+
+
+def _settled(
+    found: np.ndarray, rest: np.ndarray, lanes: dict[int, np.ndarray], count: np.ndarray
+) -> np.ndarray:
+    """Where the rest is so near to half a unit of the last place that what a pair leaves out may
+    decide, and where pairs are not exact, in whole numbers."""
+    size = np.abs(found)
+    doubtful = np.abs(rest) > 0.4999 * np.spacing(size)
+    doubtful |= ~np.isfinite(found) | (size > _HUGE) | ((size < _TINY) & (size > 0))
+    rows = np.flatnonzero(doubtful)
+    if len(rows):
+        found = found.copy()
+        found[rows] = [_exactly(lanes, row, int(count[row])) for row in rows]
+    return found
+
+
+_HUGE, _TINY = 2.0**960, 2.0**-900  # beyond, halves and products of doubles are not exact
+
+
+def _exactly(lanes: dict[int, np.ndarray], row: int, count: int) -> float:
+    lowest = min(lanes)
+    whole = sum(int(lane[row]) << LANE_BITS * (n - lowest) for n, lane in lanes.items())
+    shift = LANE_BITS * lowest
+    try:
+        return (whole << max(shift, 0)) / (count << max(-shift, 0))  # of integers: rounded once
+    except OverflowError:
+        return math.inf if whole > 0 else -math.inf
 
 
 def _remainder(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:

@@ -6,10 +6,12 @@ paths, and here exactness goes before speed.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any
 
 import polars as pl
@@ -29,16 +31,23 @@ FALSE_WORDS = frozenset(("false", "f", "no", "n", "0"))
 def by_row(function: Callable[..., Any], result: pl.DataType, *columns: pl.Expr) -> pl.Expr:
     """Apply a function to each row's values; NULL as soon as one of them is NULL."""
 
-    def rows(series: list[pl.Series] | tuple[pl.Series, ...]) -> pl.Series:
-        height = min(len(s) for s in series) and max(len(s) for s in series)
-        same = [s.head(height) if len(s) >= height else s.new_from_index(0, height) for s in series]
-        found = [
-            None if None in values else function(*values)
-            for values in zip(*(s.to_list() for s in same), strict=True)
-        ]
-        return pl.Series(found, dtype=result)
+    def rows(series: Sequence[pl.Series]) -> pl.Series:
+        return row_by_row(function, result, series)
 
     return pl.map_batches(list(columns), rows, return_dtype=result)
+
+
+def row_by_row(
+    function: Callable[..., Any], result: pl.DataType, series: Sequence[pl.Series]
+) -> pl.Series:
+    """The same over columns that are there; a constant is a column of one row."""
+    height = min(len(s) for s in series) and max(len(s) for s in series)
+    same = [s.head(height) if len(s) >= height else s.new_from_index(0, height) for s in series]
+    found = [
+        None if None in values else function(*values)
+        for values in zip(*(s.to_list() for s in same), strict=True)
+    ]
+    return pl.Series(found, dtype=result)
 
 
 def rescaled(value: Decimal, scale: int) -> Decimal | None:
@@ -77,13 +86,56 @@ def round_decimal(value: Decimal, places: int) -> Decimal | None:
     return rescaled(rounded(value, places), scale)
 
 
+def decimal_remainder(dividend: Decimal, divisor: Decimal) -> Decimal | None:
+    """Both have the same places; NULL where the divisor is zero."""
+    if not divisor:
+        return None
+    scale = -int(dividend.as_tuple().exponent)
+    left, right = _unscaled(dividend), _unscaled(divisor)
+    rest = abs(left) % abs(right)
+    return _scaled(-rest if left < 0 else rest, scale)
+
+
+def decimal_floor(value: Decimal) -> Decimal | None:
+    scale = -int(value.as_tuple().exponent)
+    return _scaled(_unscaled(value) // 10**scale * 10**scale, scale)
+
+
+def decimal_ceil(value: Decimal) -> Decimal | None:
+    scale = -int(value.as_tuple().exponent)
+    return _scaled(-(-_unscaled(value) // 10**scale) * 10**scale, scale)
+
+
+def decimal_sign(value: Decimal) -> Decimal | None:
+    scale = -int(value.as_tuple().exponent)
+    return _scaled(((value > 0) - (value < 0)) * 10**scale, scale)
+
+
+def _unscaled(value: Decimal) -> int:
+    scale = -int(value.as_tuple().exponent)
+    return int(value.scaleb(scale, _CONTEXT))
+
+
+def _scaled(unscaled: int, scale: int) -> Decimal | None:
+    """None above 38 digits."""
+    return Decimal(unscaled).scaleb(-scale, _CONTEXT) if abs(unscaled) < 10**38 else None
+
+
+def power(base: float, exponent: float) -> float | None:
+    try:
+        return math.pow(base, exponent) + 0.0
+    except (ValueError, OverflowError):
+        return None
+
+
 def whole_of_decimal(value: Decimal, bits: int) -> int | None:
     return bounded(int(value.quantize(Decimal(1), ROUND_HALF_UP, _CONTEXT)), bits)
 
 
 def whole_of_text(text: str, bits: int) -> int | None:
     text = text.strip(" ")
-    return bounded(int(text), bits) if _WHOLE.fullmatch(text) else None
+    # By way of Decimal, since int() refuses very long texts.
+    return bounded(int(Decimal(text)), bits) if _WHOLE.fullmatch(text) else None
 
 
 def decimal_of_text(text: str, scale: int) -> Decimal | None:
@@ -163,4 +215,44 @@ def like_regex(pattern: str) -> str:
 
 
 def like(text: str, pattern: str) -> bool:
-    return re.fullmatch(like_regex(pattern)[5:-1], text, re.DOTALL) is not None
+    """By parts between %: the first at the beginning, the last at the end, the others as early as
+    they fit. A regular expression would try all ways to place them."""
+    first, *others = _parts(pattern)
+    if not others:
+        return len(first) == len(text) and _fits(first, text, 0)
+    *middle, last = others
+    begin, end = len(first), len(text) - len(last)
+    if begin > end or not _fits(first, text, 0) or not _fits(last, text, end):
+        return False
+    for part in middle:
+        found = _find(part, text, begin, end)
+        if found is None:
+            return False
+        begin = found + len(part)
+    return True
+
+
+Part = list[str | None]  # characters; None is any one of them
+
+
+@lru_cache(maxsize=256)
+def _parts(pattern: str) -> list[Part]:
+    parts: list[Part] = [[]]
+    characters = iter(pattern)
+    for c in characters:
+        if c == "%":
+            parts.append([])
+        else:
+            parts[-1].append(None if c == "_" else next(characters, c) if c == "\\" else c)
+    return parts
+
+
+def _find(part: Part, text: str, begin: int, end: int) -> int | None:
+    if None not in part:
+        found = text.find("".join(c for c in part if c), begin, end)
+        return found if found >= 0 else None
+    return next((i for i in range(begin, end - len(part) + 1) if _fits(part, text, i)), None)
+
+
+def _fits(part: Part, text: str, at: int) -> bool:
+    return all(c is None or c == text[at + i] for i, c in enumerate(part))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import polars as pl
@@ -30,14 +32,37 @@ def _compiled(expr: Expr) -> pl.Expr:
         case Lit(value, type_):
             return literal(value, type_)
         case Cast(arg, target):
-            return cast(to_polars(arg), arg.type, target)
+            return _applied(lambda x: cast(x, arg.type, target), (arg,), target)
         case Case(branches, otherwise, _):
             result = to_polars(otherwise)
             for condition, value in reversed(branches):
                 result = pl.when(to_polars(condition)).then(to_polars(value)).otherwise(result)
             return result
-        case Call(function, args, _):
-            return IMPLEMENTATIONS[function](expr, [to_polars(a) for a in args])
+        case Call(function, args, type_):
+            return _applied(lambda *x: IMPLEMENTATIONS[function](expr, list(x)), args, type_)
+
+
+def _applied(function: Callable[..., pl.Expr], args: tuple[Expr, ...], type_: SqlType) -> pl.Expr:
+    """A function of its arguments, each of which is computed once.
+
+    Polars keeps expressions as trees: an argument that a function looks at twice would be there
+    twice, with all that is below it, and a chain of a dozen divisions would fill the memory.
+    """
+    if all(isinstance(a, Col | Lit) for a in args):
+        return function(*(to_polars(a) for a in args))
+    computed = {f"_{i}": a for i, a in enumerate(args) if columns_of(a)}
+    places = [pl.col(p) if (p := f"_{i}") in computed else to_polars(a) for i, a in enumerate(args)]
+    body = function(*places)
+    looked_at = Counter(body.meta.root_names())
+    if all(isinstance(a, Col) or looked_at[p] == 1 for p, a in computed.items()):
+        return function(*(to_polars(a) for a in args))
+
+    def compute(columns: Sequence[pl.Series]) -> pl.Series:
+        frame = pl.DataFrame(dict(zip(computed, columns, strict=True)))
+        return frame.select(body.cast(dtype(type_)).alias("_")).to_series()
+
+    inputs = [to_polars(a) for a in computed.values()]
+    return pl.map_batches(inputs, compute, return_dtype=dtype(type_))
 
 
 def literal(value: object, type_: SqlType) -> pl.Expr:

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from thalweg.engine.shared.compile import physical as ph
-from thalweg.engine.shared.expressions.translate import is_true, to_polars
+from thalweg.engine.shared.expressions.translate import holds, to_polars
 from thalweg.engine.shared.frames import (
     FOREVER,
     MEMBER,
@@ -30,7 +30,7 @@ from thalweg.engine.shared.frames import (
     names,
 )
 from thalweg.engine.shared.kernels.linear import outputs
-from thalweg.plan.expr import Expr
+from thalweg.plan.expr import Expr, conjunction
 from thalweg.plan.nodes import StreamKind
 from thalweg.plan.types import BIGINT
 from thalweg.plan.windows import window_end
@@ -243,9 +243,10 @@ def _passing(
     family: Family, frame: pl.DataFrame, row: np.ndarray, member: np.ndarray
 ) -> np.ndarray:
     """Which pairs fulfil all that no index can look up."""
-    pairs = frame[row].hstack(family.parameters[member])
-    holds = [is_true(c).fill_null(False).alias(f"_{i}") for i, c in enumerate(family.residuals)]
-    return pairs.select(pl.all_horizontal(holds).alias("_")).to_series().to_numpy()
+    pairs = frame[row]
+    if family.parameters.width:  # conditions may do without constants of the members' own
+        pairs = pairs.hstack(family.parameters[member])
+    return holds(pairs, conjunction(family.residuals)).to_numpy()
 
 
 def _netted(family: Family, rows: _Rows, events: _Events) -> _Events:

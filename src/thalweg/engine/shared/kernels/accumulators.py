@@ -89,7 +89,7 @@ def total(type_: SqlType, steps: pl.DataFrame, prefix: str, result: SqlType) -> 
     """SUM after each step; NULL where there is no value, or where it does not fit."""
     count = steps[f"{prefix}n"]
     if type_.kind is Kind.DOUBLE:
-        return _finite(_pair(steps, prefix)[0], count)
+        return _finite(exact.sums(_lanes(steps, prefix), steps.height), count)
     if type_.kind is Kind.DECIMAL:
         sums = [_scaled(s, type_.scale) if n else None for s, n in _wholes(steps, prefix, count)]
         return pl.Series(sums, dtype=dtype(result))
@@ -102,8 +102,8 @@ def mean(type_: SqlType, steps: pl.DataFrame, prefix: str) -> pl.Series:
     """AVG after each step: the exact sum by the count, rounded once."""
     count = steps[f"{prefix}n"]
     if type_.kind is Kind.DOUBLE:
-        high, low = _pair(steps, prefix)
-        return _finite(exact.quotient(high, low, np.maximum(count.to_numpy(), 1)), count)
+        some = np.maximum(count.to_numpy(), 1)
+        return _finite(exact.means(_lanes(steps, prefix), steps.height, some), count)
     if type_.kind is Kind.DECIMAL:
         unit = 10**type_.scale
         means = [
@@ -115,14 +115,13 @@ def mean(type_: SqlType, steps: pl.DataFrame, prefix: str) -> pl.Series:
     return pl.Series(means, dtype=pl.Float64)
 
 
-def _pair(steps: pl.DataFrame, prefix: str) -> tuple[np.ndarray, np.ndarray]:
+def _lanes(steps: pl.DataFrame, prefix: str) -> dict[int, np.ndarray]:
     start = f"{prefix}l:"
-    lanes = {
+    return {
         int(c.removeprefix(start)): steps[c].to_numpy()
         for c in steps.columns
         if c.startswith(start)
     }
-    return exact.to_pair(lanes, steps.height)
 
 
 def _finite(values: np.ndarray, count: pl.Series) -> pl.Series:

@@ -20,6 +20,7 @@ from thalweg.engine.shared.frames import (
     names,
     net,
 )
+from thalweg.engine.shared.kernels.coalesce import coalesced
 from thalweg.engine.shared.kernels.expiry import events
 from thalweg.engine.shared.kernels.panes import last_turn
 from thalweg.engine.shared.kernels.source import interval, tuples_between, windowed
@@ -57,7 +58,7 @@ def snapshots(task: Task, flow: Flow, owner: ph.StreamOf | ph.Output) -> pl.Data
     old = [m.frame for m in task.stored_between(table, low + 1, high)]
     old = [f if task.is_alone else f.filter(task.owns_hash()) for f in old]
     _keep(task, op, table, columns, delta, high)
-    live = pl.concat([delta, *(f.select(delta.columns) for f in old)])
+    live = coalesced(pl.concat([delta, *(f.select(delta.columns) for f in old)]), high)
     instants = np.unique(
         np.concatenate(
             [_arrivals(task, flow, owner, low, high), _slides(task, flow, owner, live, low, high)]

@@ -8,6 +8,8 @@ import msgspec
 
 from thalweg.engine.shared.state.connection import LISTED, Connection, listed
 
+PLANS = "lasting plans before"  # among the book's numbers
+
 
 class Begun(msgspec.Struct, frozen=True):
     """When a query began: its creation number, its epoch, the instant from which its result counts,
@@ -43,6 +45,18 @@ class Runs:
                 "INSERT OR REPLACE INTO queries VALUES (?, ?, ?, ?, ?)",
                 [(n, b.run, b.epoch, b.started, encode(b.horizons)) for n, b in queries],
             )
+
+    def lasting_before(self, epoch: int) -> int:
+        """Queries of earlier epochs keep the plans with which they began: their state is named
+        after its operators. In a data directory that has queries but not this number, these are
+        all that began before the present `epoch`."""
+        with self._db.transaction() as db:
+            has_queries = db.execute("SELECT 1 FROM queries LIMIT 1").fetchone() is not None
+            db.execute(
+                "INSERT OR IGNORE INTO numbers VALUES (?, ?)", (PLANS, epoch if has_queries else 0)
+            )
+            ((found,),) = db.execute("SELECT value FROM numbers WHERE name = ?", (PLANS,))
+        return int(found)
 
     def delete(self, query: str) -> None:
         with self._db.transaction() as db:

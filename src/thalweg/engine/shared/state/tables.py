@@ -20,7 +20,7 @@ from thalweg.plan.windows import BEGINNING
 
 FAN_IN = 8  # so many segments of about one size are merged into one
 LARGEST_MERGED = 1 << 17  # rows; larger segments are quick enough to search as they are
-PAIRS_AT_ONCE = 1 << 21  # a probe that matches more is done in pieces, to bound memory
+PAIRS_AT_ONCE = 1 << 17  # a probe that matches more is done in pieces, to bound memory
 
 
 def find(segments: Iterable[Mapped], hashes: np.ndarray) -> pl.DataFrame | None:
@@ -44,17 +44,23 @@ def matches(stored: np.ndarray, probing: np.ndarray) -> Iterator[tuple[np.ndarra
         return
     start = start[hit]
     count = np.searchsorted(stored, probing[hit], side="right") - start
-    hit += first
+    yield from pairs(hit + first, start, count)
+
+
+def pairs(
+    probing: np.ndarray, start: np.ndarray, count: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Each probing row with `count` stored ones from `start` on, in pieces."""
     ends = np.cumsum(count)
-    done, pairs = 0, 0
-    while done < len(hit):
+    done, passed = 0, 0
+    while done < len(probing):
         # As many probes as give PAIRS_AT_ONCE, but at least one.
-        upto = max(done + 1, int(np.searchsorted(ends, pairs + PAIRS_AT_ONCE, side="right")))
+        upto = max(done + 1, int(np.searchsorted(ends, passed + PAIRS_AT_ONCE, side="right")))
         of, begin = count[done:upto], start[done:upto]
         before = np.cumsum(of) - of
-        within = np.arange(int(ends[upto - 1]) - pairs) - np.repeat(before, of)
-        yield np.repeat(hit[done:upto], of), np.repeat(begin, of) + within
-        done, pairs = upto, int(ends[upto - 1])
+        within = np.arange(int(ends[upto - 1]) - passed) - np.repeat(before, of)
+        yield np.repeat(probing[done:upto], of), np.repeat(begin, of) + within
+        done, passed = upto, int(ends[upto - 1])
 
 
 Merge = Callable[[pl.DataFrame], pl.DataFrame]

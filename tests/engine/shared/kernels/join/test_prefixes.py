@@ -91,14 +91,14 @@ def test_one_join_by_itself_has_nothing_in_common() -> None:
 
 def test_what_is_in_common_is_probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     probed = 0
-    plain = join._probe
+    plain = join.probe
 
     def counted(*args):  # type: ignore[no-untyped-def]
         nonlocal probed
         probed += 1
         return plain(*args)
 
-    monkeypatch.setattr(join, "_probe", counted)
+    monkeypatch.setattr(join, "probe", counted)
     arrivals = {s: [Arrival(0, 1, 1, (1, 2), "+")] for s in "ABC"}
 
     def probes(*queries: str) -> int:

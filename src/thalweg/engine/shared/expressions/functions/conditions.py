@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 
 import polars as pl
 
-from thalweg.engine.shared.expressions.functions.forms import Table, plain, typed
-from thalweg.plan.expr import Call
-from thalweg.plan.types import SqlType
+from thalweg.engine.shared.expressions.functions.comparing import (
+    at_least,
+    at_most,
+    equal,
+    greater,
+    less,
+    same,
+    unequal,
+)
+from thalweg.engine.shared.expressions.functions.forms import Table, plain
 
 
 def _in(x: pl.Expr, *others: pl.Expr) -> pl.Expr:
-    return reduce(lambda a, b: a | b, [x == other for other in others])
+    return reduce(lambda a, b: a | b, [equal(x, other) for other in others])
 
 
-def _greatest(expr: Call, args: list[pl.Expr], _: list[SqlType]) -> pl.Expr:
-    pick = (
-        (lambda a, b: pl.when(a >= b).then(a).otherwise(b))
-        if (expr.function == "greatest")
-        else (lambda a, b: pl.when(a <= b).then(a).otherwise(b))
-    )
+def _extreme(pick: Callable[..., pl.Expr], args: tuple[pl.Expr, ...]) -> pl.Expr:
     known = reduce(lambda x, y: x & y, [a.is_not_null() for a in args])
-    return pl.when(known).then(reduce(pick, args))
+    return pl.when(known).then(pick(*args))
 
 
 CONDITIONS: Table = {
-    "=": plain(lambda a, b: a == b),
-    "<=>": plain(lambda a, b: a.eq_missing(b)),
-    "<>": plain(lambda a, b: a != b),
-    "<": plain(lambda a, b: a < b),
-    "<=": plain(lambda a, b: a <= b),
-    ">": plain(lambda a, b: a > b),
-    ">=": plain(lambda a, b: a >= b),
+    "=": plain(equal),
+    "<=>": plain(same),
+    "<>": plain(unequal),
+    "<": plain(less),
+    "<=": plain(at_most),
+    ">": plain(greater),
+    ">=": plain(at_least),
     "and": plain(lambda *a: reduce(lambda x, y: x & y, a)),
     "or": plain(lambda *a: reduce(lambda x, y: x | y, a)),
     "not": plain(lambda a: ~a),
@@ -40,7 +43,7 @@ CONDITIONS: Table = {
     "is_not_null": plain(lambda a: a.is_not_null()),
     "in": plain(_in),
     "coalesce": plain(lambda *a: pl.coalesce(*a)),
-    "nullif": plain(lambda a, b: pl.when((a == b).fill_null(False)).then(None).otherwise(a)),
-    "greatest": typed(_greatest),
-    "least": typed(_greatest),
+    "nullif": plain(lambda a, b: pl.when(equal(a, b).fill_null(False)).then(None).otherwise(a)),
+    "greatest": plain(lambda *a: _extreme(pl.max_horizontal, a)),
+    "least": plain(lambda *a: _extreme(pl.min_horizontal, a)),
 }

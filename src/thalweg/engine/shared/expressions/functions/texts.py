@@ -10,24 +10,36 @@ from thalweg.engine.shared.expressions.rowwise import by_row
 from thalweg.plan.expr import Call, Lit
 from thalweg.plan.types import SqlType
 
+_SHORT = 1_000  # a longer pattern may be too large for a regular expression
+
 
 def _like(expr: Call, args: list[pl.Expr], _: list[SqlType]) -> pl.Expr:
     pattern = expr.args[1]
-    if isinstance(pattern, Lit) and isinstance(pattern.value, str):
+    if isinstance(pattern, Lit) and isinstance(pattern.value, str) and len(pattern.value) <= _SHORT:
         return args[0].str.contains(rowwise.like_regex(pattern.value))
     return by_row(rowwise.like, pl.Boolean(), *args)
 
 
 def _substring(*args: pl.Expr) -> pl.Expr:
     """Characters from `start` (counted from 1) on; a start before the text shortens the length."""
-    text, start = args[0], args[1].cast(pl.Int64)
-    first = pl.max_horizontal(start, pl.lit(1, dtype=pl.Int64))
+    text, start = args[0], args[1].cast(pl.Int128)
+    first = pl.when(start < 1).then(_ONE).otherwise(start)
     if len(args) == 2:
-        sliced = text.str.slice(first - 1)
-        return pl.when(start.is_not_null()).then(sliced)
-    length = args[2].cast(pl.Int64)
-    end = pl.max_horizontal(start + length, first)
-    return pl.when(start.is_not_null() & (length >= 0)).then(text.str.slice(first - 1, end - first))
+        return text.str.slice(_place(first) - 1)
+    # In 128 bits: where the end lies beyond 64, the text ends before it.
+    length = args[2].cast(pl.Int128)
+    end = start + length
+    end = pl.when(end < first).then(first).otherwise(end)
+    sliced = text.str.slice(_place(first) - 1, _place(end) - _place(first))
+    return pl.when(length >= 0).then(sliced)
+
+
+_ONE = pl.lit(1, dtype=pl.Int128)
+_FURTHEST = 1 << 40  # no text is that long
+
+
+def _place(x: pl.Expr) -> pl.Expr:
+    return pl.when(x > _FURTHEST).then(_FURTHEST).otherwise(x).cast(pl.Int64)
 
 
 def _replace(text: str, old: str, new: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import polars as pl
 
+from thalweg.engine.shared.expressions.functions.comparing import unequal
+
 OPS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     "+": lambda x, y: x + y,
     "-": lambda x, y: x - y,
@@ -22,6 +24,6 @@ def wide(op: Callable[[pl.Expr, pl.Expr], pl.Expr], a: pl.Expr, b: pl.Expr) -> p
 def truncated_division(a: pl.Expr, b: pl.Expr) -> pl.Expr:
     wide_a, wide_b = a.cast(pl.Int128), pl.when(b != 0).then(b).cast(pl.Int128)
     quotient = wide_a.abs() // wide_b.abs()
-    negative = (a < 0) != (b < 0)
+    negative = unequal(a < 0, b < 0)
     signed = pl.when(negative).then(ZERO - quotient).otherwise(quotient)
     return signed.cast(pl.Int64, strict=False)

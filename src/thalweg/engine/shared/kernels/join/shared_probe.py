@@ -35,6 +35,7 @@ FAR = 1 << 20  # more columns than an input has: where the columns of the second
 PROBE = 10.0  # what it costs to let a tuple probe, in conditions that are checked of a pair
 CALLS = 1_500_000.0  # and what a join costs that probes by itself, however few its tuples
 CHECKED_AT_ONCE = 1 << 25  # conditions of pairs, to bound memory
+PAIRS_UPTO = 1 << 22  # pairs that are kept; of more, each join makes its own, in pieces
 
 Length = int | None
 
@@ -147,7 +148,8 @@ def _probe_once(task: Task, flow: Flow, shared: SharedProbe) -> ProbeResult | No
     most = _most_pairs(new.height, passing)
     if most < 0:  # to let all tuples probe already costs more
         return None
-    found = _find(task, shared, new, keys, high if key.sees_new else low, most)
+    before = high if key.sees_new else low
+    found = _find(task, shared, new, keys, before, min(most, PAIRS_UPTO))
     return None if found is None else ProbeResult(shared, passing, found)
 
 
