@@ -39,6 +39,7 @@ from thalweg.engine.shared.tick.measures import Tick
 from thalweg.engine.shared.tick.plan import Plan
 from thalweg.engine.shared.tick.plan_files import PlanFiles
 from thalweg.engine.shared.tick.ticks import (
+    CHANGES_BEFORE_REDUCING,
     ROWS_FOR_MORE_TASKS,
     SECONDS_FOR_MORE_TASKS,
     Ticks,
@@ -74,6 +75,7 @@ class SharedEngine:
         rows_for_more_tasks: int = ROWS_FOR_MORE_TASKS,
         seconds_for_more_tasks: float = SECONDS_FOR_MORE_TASKS,
         retained_ticks: int = RETAINED_TICKS,
+        changes_before_reducing: int = CHANGES_BEFORE_REDUCING,
         sharing: Sharing = Sharing.WHERE_IT_PAYS,
     ) -> None:
         self.store = Store(folder, durable=durable)
@@ -104,7 +106,9 @@ class SharedEngine:
             commit,
             plan_files,
             self.grouping.observed,
-            TickSettings(rows_for_more_tasks, seconds_for_more_tasks, durable),
+            TickSettings(
+                rows_for_more_tasks, seconds_for_more_tasks, durable, changes_before_reducing
+            ),
         )
 
     def close(self) -> None:

@@ -9,13 +9,14 @@ from functools import cache
 import msgspec
 
 from thalweg.engine.shared.compile.columns import needed_columns
+from thalweg.engine.shared.compile.history import looks_at_history
 from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.compile.query import compile_query
 from thalweg.engine.shared.groups.cost_model import Sharing
 from thalweg.engine.shared.state.names import GROUP
 from thalweg.engine.shared.state.runs import Begun
 from thalweg.engine.shared.state.store import Store
-from thalweg.engine.shared.tick.cut import watermark
+from thalweg.engine.shared.tick.cut import Cut, watermark
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.plan.nodes import check_output, resolution_us
 from thalweg.plan.shapes import TemplateId, shape_of
@@ -61,7 +62,9 @@ class Registering:
                 raise NameTaken(f"{name}: names that begin with {GROUP} are the engine's own")
         self._known = store.runs.begun(names)
         self._groups = store.runs.groups_of(names)
-        self._epoch = store.tick()[0] + 1
+        last, record = store.tick()
+        self._pending = None if record is None else msgspec.msgpack.decode(record, type=Cut)
+        self._epoch = last + 1
         fresh = [n for n in names if n not in self._known]
         first = store.take_numbers("runs", len(fresh)) if fresh else 0
         self._numbers = {name: first + i for i, name in enumerate(fresh)}
@@ -136,7 +139,13 @@ class Registering:
         horizons = self._horizons(query, common)
         if query.from_now and started is not None:
             # Tuples of this very instant may have come, and gone unread, before.
-            horizons = {s: max(started, h) for s, h in horizons.items()}
+            horizons = {
+                s: h if self._streams[s].is_relation else max(started, h)
+                for s, h in horizons.items()
+            }
+        for name in common.streams:
+            if self._streams[name].is_relation:
+                horizons[name] = max(horizons[name], self._content_from(query, name, started))
         return Begun(0, self._epoch, started, horizons)
 
     def _find_watermark(self, stream: str) -> int:
@@ -150,6 +159,18 @@ class Registering:
         if not all(map(self._store.inputs.is_whole, common.reads)):
             needed = needed_columns([compile_query(query.plan)])
         return {s: self._complete_from(s, columns) for s, columns in needed.items()}
+
+
+    def _content_from(self, query: QueryDef, relation: str, started: int | None) -> int:
+        """Where a relation begins, with its content, for a query that looks at more than that."""
+        reduced = self._store.inputs.relation(relation).reduced
+        if self._pending is not None:
+            reduced = self._pending.reduced.get(relation, reduced)
+        if reduced == BEGINNING:
+            return BEGINNING
+        is_in_sight = started is None or started < reduced - 1
+        looks = is_in_sight or looks_at_history(query.plan, relation)
+        return reduced - 1 if looks else BEGINNING
 
 
 def _pairs(horizons: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

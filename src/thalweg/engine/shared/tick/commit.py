@@ -10,7 +10,7 @@ from thalweg.engine.shared.frames import POS, TS, W
 from thalweg.engine.shared.ingest.side_files import set_aside
 from thalweg.engine.shared.results.emission import Outlet
 from thalweg.engine.shared.results.results import Results
-from thalweg.engine.shared.state.inputs import REJECTED, behind
+from thalweg.engine.shared.state.inputs import REJECTED, Relation, behind
 from thalweg.engine.shared.state.manifest import Manifest, Segments
 from thalweg.engine.shared.state.names import rejecting_relation, state_owner, stem_table
 from thalweg.engine.shared.state.segments import Segment
@@ -60,6 +60,7 @@ class Commit:
             store.write_frontiers({flow: upto for flow, (_, upto) in cut.ranges.items()})
             store.inputs.complete_only_from(_complete_from(streams, cut, floors))
             store.inputs.write_stems(plan.stems)
+            _write_relations(store, plan, cut, kept)
             _learn(store, reports)
             self._set_rejects_aside(streams, said)
             outlet.write_progress(store)
@@ -108,6 +109,21 @@ def _kept(
         return owner in owners and segment.high >= cut.ranges[owner[0]][1]
 
     return {key: s for key, s in all_.items() if key not in merged and needed(s)}
+
+
+def _write_relations(store: Store, plan: Plan, cut: Cut, kept: Segments) -> None:
+    for stream in plan.signed:
+        before = store.inputs.relation(stream)
+        reduced = cut.reduced.get(stream, before.reduced)
+        # Its oldest flow tells what it has rejected.
+        told = next((cut.ranges[f.name][1] for f in plan.flows if stream in f.streams), BEGINNING)
+        left = before.rows_left
+        if stream in cut.reduced:
+            (table,) = (stem_table(stream, keys) for keys in plan.stems[stream])
+            left = sum(s.rows for s in kept.values() if s.table == table)
+        after = Relation(reduced, max(before.reported, reduced, told), left)
+        if after != before:
+            store.inputs.write_relation(stream, after)
 
 
 def _complete_from(streams: Iterable[str], cut: Cut, floors: Mapping[str, int]) -> dict[str, int]:
