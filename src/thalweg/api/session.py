@@ -16,6 +16,7 @@ import itertools
 import shutil
 import tempfile
 import threading
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,6 +33,10 @@ from thalweg.engine.sources.iterable import IterableSource
 from thalweg.plan.catalog import StreamDef
 
 _opening = threading.Lock()
+
+
+class IncompleteHistory(UserWarning):
+    """A query begins with less than its windows ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,8 @@ class Thalweg:
     def cql(self, text: str) -> Queries:
         """Run statements: CREATE, DROP, or queries as such. All of the text, or nothing of it."""
         script = execute(self.site, text)
+        for notice in self.site.notices(script.queries):
+            warnings.warn(notice.text, IncompleteHistory, stacklevel=2)
         return Queries(Query(self.site, definition) for definition in script.queries)
 
     def query(self, name: str) -> Query:

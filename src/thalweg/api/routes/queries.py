@@ -104,10 +104,10 @@ async def run_submission(request: Request) -> dict[str, Any]:
     script = await run_in_threadpool(
         execute, site_of(request), given.cql, name=given.name, folder=given.folder
     )
-    return done_json(script, given.cql, given.name)
+    return done_json(site_of(request), script, given.cql, given.name)
 
 
-def done_json(script: Script, text: str, name: str) -> dict[str, Any]:
+def done_json(site: Site, script: Script, text: str, name: str) -> dict[str, Any]:
     """What a script has done, as lists of names."""
     created = [c.definition.name for c in script.changes if not c.dropped]
     return {
@@ -115,6 +115,7 @@ def done_json(script: Script, text: str, name: str) -> dict[str, Any]:
         "created": created,
         "dropped": [c.definition.name for c in script.changes if c.dropped],
         "warnings": [diagnostic_json(w, text, name) for w in script.warnings],
+        "notices": [asdict(n) for n in site.notices(script.queries)],
     }
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import msgspec
 
 from thalweg.engine.shared.compile.columns import needed_columns
-from thalweg.engine.shared.compile.history import looks_at_history
+from thalweg.engine.shared.compile.history import Gap, gaps_of, looks_at_history
 from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.compile.query import compile_query
 from thalweg.engine.shared.groups.cost_model import Sharing
@@ -71,6 +71,7 @@ class Registering:
         self._common: dict[TemplateId, _Common] = {}
         self._begun: dict[tuple[TemplateId, bool], Begun] = {}
         self._fresh: list[tuple[str, Begun]] = []
+        self._found_gaps: dict[object, tuple[Gap, ...]] = {}
 
     def runs(self) -> list[Run]:
         """The queries as the engine runs them: as the book knows them, or new."""
@@ -95,17 +96,39 @@ class Registering:
                 self._begun_of(query, common), run=self._numbers[query.name]
             )
             self._fresh.append((query.name, begun))
+        horizons = self._pool.one(_pairs(begun.horizons))
         return Run(
             query.name,
             common.columns,
             common.streams,
             begun.epoch,
             begun.started,
-            self._pool.one(_pairs(begun.horizons)),
+            horizons,
             found if isinstance(found, NormalQuery) else None,
             plan if query.name not in self._groups else None,
             number=begun.run,
+            gaps=self._gaps(query, begun) if horizons else (),
         )
+
+    def _gaps(self, query: QueryDef, begun: Begun) -> tuple[Gap, ...]:
+        key = query.template_id, begun.started, _pairs(begun.horizons)
+        if query.template_id is not None and key in self._found_gaps:
+            return self._found_gaps[key]
+        found = gaps_of(query.plan, begun.started, begun.horizons)
+        self._found_gaps[key] = found = tuple(
+            replace(g, columns=self._unkept(query, g)) for g in found
+        )
+        return found
+
+    def _unkept(self, query: QueryDef, gap: Gap) -> tuple[str, ...]:
+        """The columns that are missing longer than the tuples themselves."""
+        stream = self._streams[gap.stream]
+        if not stream.wide or query.name in self._known or query.from_now:
+            return ()
+        needed = needed_columns([compile_query(query.plan)])[gap.stream]
+        tuples = self._complete_from(gap.stream, ())
+        late = (c for c in sorted(needed) if self._complete_from(gap.stream, (c,)) > tuples)
+        return tuple(stream.fields[c].name for c in late)
 
     def _common_of(self, query: QueryDef) -> _Common:
         if query.template_id is None:
@@ -159,7 +182,6 @@ class Registering:
         if not all(map(self._store.inputs.is_whole, common.reads)):
             needed = needed_columns([compile_query(query.plan)])
         return {s: self._complete_from(s, columns) for s, columns in needed.items()}
-
 
     def _content_from(self, query: QueryDef, relation: str, started: int | None) -> int:
         """Where a relation begins, with its content, for a query that looks at more than that."""

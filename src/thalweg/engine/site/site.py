@@ -9,7 +9,7 @@ for page in site.results("hot"): ...
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from thalweg.engine.site.explaining_groups import explain_group, explain_groups,
 from thalweg.engine.site.explanation import Explanation
 from thalweg.engine.site.feeds import Feeds, SiteFeed
 from thalweg.engine.site.following import follow_pages
+from thalweg.engine.site.history import Notice, notices
 from thalweg.engine.site.listeners import Listeners
 from thalweg.engine.site.lock import FolderLock
 from thalweg.engine.site.metrics import SiteMetrics
@@ -298,6 +299,10 @@ class Site:
             pack(stage, target)
 
     # --- what is going on
+
+    def notices(self, queries: Iterable[QueryDef]) -> list[Notice]:
+        """Which of these queries began with less than their windows ask for."""
+        return notices(self, queries)
 
     def queries(self) -> list[QueryStatus]:
         return self.status.queries()

@@ -1,8 +1,12 @@
-"""What of the past a query looks at."""
+"""What of the past a query looks at, and what of it is missing when it begins."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from thalweg.plan import nodes
+from thalweg.plan.windows import BEGINNING, FOREVER, RowsWindow, WindowSpec
 
 
 def looks_at_history(plan: nodes.Node, relation: str) -> bool:
@@ -14,3 +18,60 @@ def looks_at_history(plan: nodes.Node, relation: str) -> bool:
         if (isinstance(node, nodes.ToStream) and node is not plan)
         or (isinstance(node, nodes.Aggregate) and not node.keys)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A window that begins with less than it asks for: of its stream, tuples (or `columns` of them)
+    before `since` are not at hand. From `until` on the window holds what it would have held anyway;
+    FOREVER where no instant can be named."""
+
+    stream: str
+    window: WindowSpec
+    since: int
+    until: int
+    columns: tuple[str, ...] = ()
+
+
+def gaps_of(plan: nodes.Node, started: int | None, horizons: Mapping[str, int]) -> tuple[Gap, ...]:
+    """What is missing when a query begins."""
+    begin = BEGINNING if started is None else started
+    found: list[Gap] = []
+
+    def exact_from(node: nodes.Node) -> int:
+        """The instant from which a stream or relation is what it would be with all its past."""
+        match node:
+            case nodes.Scan(stream):
+                since = horizons.get(stream.name, BEGINNING)
+                # A relation begins with its content; only what changes later is known one by one.
+                return since + 1 if stream.is_relation and since > BEGINNING else since
+            case nodes.Window(source, spec):
+                since = exact_from(source)
+                until = _filled(spec, since)
+                if until > begin:
+                    late = max(
+                        nodes.base_streams(source), key=lambda s: horizons.get(s.name, BEGINNING)
+                    )
+                    found.append(Gap(late.name, spec, since, until))
+                return until
+            case _:
+                return max(map(exact_from, nodes.inputs_of(node)), default=BEGINNING)
+
+    exact_from(plan)
+    return tuple(dict.fromkeys(found))
+
+
+def _filled(window: WindowSpec, since: int) -> int:
+    """The first instant at which nothing from before `since` could still be in the window."""
+    if since <= BEGINNING:
+        return BEGINNING
+    if isinstance(window, RowsWindow) or since >= FOREVER:
+        return FOREVER
+    _, end = window.interval(since - 1)
+    return int(end)
+
+
+def complete_from(gaps: tuple[Gap, ...]) -> int:
+    """The instant from which a query says what it would with all the past; FOREVER where none can
+    be named."""
+    return max((g.until for g in gaps), default=BEGINNING)

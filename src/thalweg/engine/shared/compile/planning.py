@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.compile.columns import kept_columns, needed_columns
 from thalweg.engine.shared.compile.encoding import digest
+from thalweg.engine.shared.compile.history import Gap
 from thalweg.engine.shared.compile.query import compile_query
 from thalweg.engine.shared.kernels.join.probing import indexes
 from thalweg.engine.shared.state.inputs import Stems
@@ -38,6 +39,7 @@ class Run:
     plan: Node | None = None  # None for members, which are not run by themselves
     made: ph.Ending | None = None  # for a group's own run
     number: int = 0  # a query's creation number, part of its rows' ids
+    gaps: tuple[Gap, ...] = ()  # what its windows lacked when it began
 
     @cached_property
     def output(self) -> ph.Ending:

@@ -280,7 +280,9 @@ class Inputs:
 
     def delete(self, stream: str) -> None:
         """A later stream of the same name starts from nothing."""
-        tables = "partitions batches landed resume_points floors set_aside stems kept_columns relations"
+        tables = (
+            "partitions batches landed resume_points floors set_aside stems kept_columns relations"
+        )
         with self._db.transaction() as db:
             for table in tables.split():
                 db.execute(f"DELETE FROM {table} WHERE stream = ?", (stream,))

@@ -17,6 +17,7 @@ from thalweg.engine.shared.state.stems import own_new_tuples
 from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.windows import BEGINNING
 
+
 def judged(frame: pl.DataFrame, columns: list[str], before: pl.Expr | None = None) -> pl.DataFrame:
     """Changes in order, each with whether it is `_rejected`: a minus that matches no row. `before`
     is a row's multiplicity before them.
