@@ -114,6 +114,7 @@ def rejects_file(stream: str) -> str:
     return f"rejects/{file_name(stream)}.jsonl"
 
 
-def source_folder(stream: str) -> str:
-    """What a stream's source keeps for itself."""
-    return f"sources/{file_name(stream)}"
+def source_folder(stream: str, number: int | None = None) -> str:
+    """What a stream's source keeps for itself; `number` tells streams of one name apart, of which
+    each was created after the other was dropped."""
+    return f"sources/{file_name(stream)}" + ("" if number is None else f"~{number}")
