@@ -27,7 +27,9 @@ from thalweg.engine.shared.groups.roster import Roster, Snapshot
 from thalweg.engine.shared.ingest.landing import Landing, Receipt
 from thalweg.engine.shared.registering import Registering
 from thalweg.engine.shared.results.archive import Archive
+from thalweg.engine.shared.results.contents import Contents
 from thalweg.engine.shared.results.emission import Emission, Outlet
+from thalweg.engine.shared.results.present import content, frontier_of
 from thalweg.engine.shared.results.results import Results
 from thalweg.engine.shared.state.manifest import Manifest
 from thalweg.engine.shared.state.store import Store
@@ -87,6 +89,9 @@ class SharedEngine:
         self.results = Results(self.folder)
         self.archive = Archive(self.store, self.folder, self.roster_entry)
         self.grouping = Grouping(sharing, shrunk=set(self.roster.groups))
+        if self.store.note("contents") is None:  # ticks up to this one have gone without a trace
+            oldest = self.store.outputs.oldest_tick() or self.store.tick()[0] + 1
+            self.store.write_note("contents", str(oldest - 1).encode())
         self._pool = Pool()
         self._durable = durable
         self._lock = threading.RLock()
@@ -95,7 +100,12 @@ class SharedEngine:
         self._delivery = Delivery(self.roster, self.results, plan_files)
         if outlet is not None:
             self.outlet = outlet
-        commit = Commit(self.store, self.manifest, self.results, retained_ticks=retained_ticks)
+        self.contents = Contents(
+            self.store, self.folder, self.roster_entry, self.archive.group, durable=durable
+        )
+        commit = Commit(
+            self.store, self.manifest, self.results, self.contents, retained_ticks=retained_ticks
+        )
         self.ticks = Ticks(
             self.store,
             self.manifest,
@@ -215,6 +225,14 @@ class SharedEngine:
     def forget_unfinished(self) -> None:
         """Results of a tick that failed must not be mistaken for those of its next attempt."""
         self.results.keep_only(self.store.outputs.bundles())
+
+    # --- what is now
+
+    def content(self, query: QueryDef) -> tuple[int, pl.DataFrame]:
+        """The last final instant of a relation, and its rows then (`c…`)."""
+        with self._lock:
+            final = frontier_of(self, query.name)
+            return final - 1, content(self, query)
 
     # --- time
 

@@ -9,7 +9,7 @@ from functools import cache
 import msgspec
 
 from thalweg.engine.shared.compile.columns import needed_columns
-from thalweg.engine.shared.compile.history import Gap, gaps_of, looks_at_history
+from thalweg.engine.shared.compile.history import Gap, gaps_of, is_in_stems, looks_at_history
 from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.compile.query import compile_query
 from thalweg.engine.shared.groups.cost_model import Sharing
@@ -37,6 +37,7 @@ class _Common:
     columns: tuple[str, ...]
     reads: tuple[StreamDef, ...]
     streams: tuple[str, ...]  # in order of name
+    keeps_content: bool
     forms: Alike
 
 
@@ -108,6 +109,7 @@ class Registering:
             plan if query.name not in self._groups else None,
             number=begun.run,
             gaps=self._gaps(query, begun) if horizons else (),
+            keeps_content=common.keeps_content,
         )
 
     def _gaps(self, query: QueryDef, begun: Begun) -> tuple[Gap, ...]:
@@ -145,6 +147,7 @@ class Registering:
             self._pool.one(shape.columns),
             shape.streams,
             self._pool.one(tuple(sorted(s.name for s in shape.streams))),
+            shape.kind is None and not is_in_stems(query.plan),
             Alike(self._pool),
         )
 

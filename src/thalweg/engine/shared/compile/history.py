@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from thalweg.plan import nodes
-from thalweg.plan.windows import BEGINNING, FOREVER, RowsWindow, WindowSpec
+from thalweg.plan.windows import BEGINNING, FOREVER, RowsWindow, TimeWindow, WindowSpec
 
 
 def looks_at_history(plan: nodes.Node, relation: str) -> bool:
@@ -18,6 +18,20 @@ def looks_at_history(plan: nodes.Node, relation: str) -> bool:
         if (isinstance(node, nodes.ToStream) and node is not plan)
         or (isinstance(node, nodes.Aggregate) and not node.keys)
     )
+
+
+def is_in_stems(plan: nodes.Node) -> bool:
+    """Whether a relation's content follows from what is kept of its inputs at any rate: windows
+    over base streams that let go of their tuples one by one, and relations."""
+    for node in nodes.walk(plan):
+        match node:
+            case nodes.Window(nodes.Scan(), TimeWindow(length, 1)) if length is not None:
+                pass
+            case nodes.Window() | nodes.ToStream():
+                return False
+            case nodes.Aggregate(_, ()):  # its row stays once it was there
+                return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ class Run:
     made: ph.Ending | None = None  # for a group's own run
     number: int = 0  # a query's creation number, part of its rows' ids
     gaps: tuple[Gap, ...] = ()  # what its windows lacked when it began
+    keeps_content: bool = False  # whether its content has to be kept when old results go
 
     @cached_property
     def output(self) -> ph.Ending:

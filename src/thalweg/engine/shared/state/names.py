@@ -61,6 +61,11 @@ def result_table(run: str, part: str = "") -> Table:
     return _table("result", run, part)
 
 
+def content_table(query: str) -> Table:
+    """What a query's result held when its oldest retained tick began."""
+    return _table("content", query)
+
+
 def family_table(group: str, place: int) -> Table:
     """What the members of one family of a group say in a tick."""
     return _table("family", group, str(place))

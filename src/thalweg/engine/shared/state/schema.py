@@ -77,6 +77,10 @@ CREATE TABLE IF NOT EXISTS results (
     tick INTEGER NOT NULL, bundle TEXT NOT NULL, start INTEGER NOT NULL, name TEXT NOT NULL,
     packed BLOB NOT NULL, PRIMARY KEY (tick, bundle, start)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS results_by_name ON results (name, tick);
+CREATE TABLE IF NOT EXISTS contents (
+    bundle TEXT NOT NULL, start INTEGER NOT NULL, name TEXT NOT NULL, packed BLOB NOT NULL,
+    PRIMARY KEY (bundle, start)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS contents_by_name ON contents (name);
 CREATE TABLE IF NOT EXISTS sink_progress (
     query TEXT NOT NULL, sink TEXT NOT NULL, value BLOB NOT NULL,
     PRIMARY KEY (query, sink)) WITHOUT ROWID;

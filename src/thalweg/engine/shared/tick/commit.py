@@ -8,6 +8,7 @@ from pathlib import Path
 
 from thalweg.engine.shared.frames import POS, TS, W
 from thalweg.engine.shared.ingest.side_files import set_aside
+from thalweg.engine.shared.results.contents import Contents
 from thalweg.engine.shared.results.emission import Outlet
 from thalweg.engine.shared.results.results import Results
 from thalweg.engine.shared.state.inputs import REJECTED, Relation, behind
@@ -22,16 +23,25 @@ from thalweg.engine.shared.tick.spec import floors_of
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.windows import BEGINNING, FOREVER
 
+STEPS = 10  # in so many of them, the retained ticks are replaced by others
 SMOOTHING = 0.3  # weight of the newest observation of a fan-out
 
 
 class Commit:
-    """`retained_ticks`: for how many ticks results can be read back."""
+    """`retained_ticks`: for how many ticks results can be read back. Those that are older go some
+    at a time, when their changes have become content."""
 
     def __init__(
-        self, store: Store, manifest: Manifest, results: Results, *, retained_ticks: int
+        self,
+        store: Store,
+        manifest: Manifest,
+        results: Results,
+        contents: Contents,
+        *,
+        retained_ticks: int,
     ) -> None:
         self._store, self._manifest, self._results = store, manifest, results
+        self._contents = contents
         self.retained_ticks = retained_ticks
 
     def __call__(
@@ -43,7 +53,8 @@ class Commit:
         outlet: Outlet,
     ) -> None:
         """Make the tick a fact."""
-        store, expired = self._store, cut.number - self.retained_ticks
+        store, expired = self._store, self._expired(cut)
+        folded, replaced = self._contents.fold(expired) if expired else ([], [])
         floors = floors_of(cut, plan)
         kept = _kept(self._manifest.segments, plan, cut, floors, reports)
         said = [s for r in reports for s in r.results]
@@ -51,8 +62,10 @@ class Commit:
         with store.transaction():
             self._manifest.write(kept)
             store.outputs.add(cut.number, cut.ranges, said)
-            store.outputs.expire(expired)
-            store.runs.forget_groups(expired)
+            if expired:
+                store.outputs.change_contents(folded, replaced)
+                store.outputs.expire(expired)
+                store.runs.forget_groups(expired)
             store.inputs.take(cut.landed)
             for stream, columns in plan.kept.items():
                 store.inputs.keep_columns(stream, columns)  # before time itself is moved
@@ -69,6 +82,16 @@ class Commit:
         _remove(store.folder / LANDED, before - store.inputs.landed_files())
         _remove(store.folder / "pushed", [p.name for p in (store.folder / "pushed").iterdir()])
         self._results.expire(expired, {s.bundle for s in said})
+        if expired:
+            self._contents.sweep()
+
+    def _expired(self, cut: Cut) -> int:
+        """The last tick whose results go now; 0 if none does."""
+        expired, oldest = cut.number - self.retained_ticks, self._store.outputs.oldest_tick()
+        at_once = max(1, self.retained_ticks // STEPS)
+        if oldest is None or expired - oldest + 1 < at_once:
+            return 0
+        return expired
 
     def _set_rejects_aside(self, streams: Mapping[str, StreamDef], said: Iterable[Segment]) -> None:
         for segment in said:

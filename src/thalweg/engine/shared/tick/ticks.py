@@ -30,7 +30,7 @@ from thalweg.plan.windows import BEGINNING
 
 ROWS_FOR_MORE_TASKS = 50_000  # below this, one task is quicker than several and a shuffle
 SECONDS_FOR_MORE_TASKS = 0.25  # of all runs in a tick; below this, a second task does not pay
-CHANGES_BEFORE_REDUCING = 100_000  # of a relation, that are kept as they came
+CHANGES_BEFORE_REDUCING = 100_000  # of a relation, that are kept as they came; 0: none
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Ticks:
             found[stream] = Log(
                 sum(s.rows for s in segments),
                 max((s.high for s in segments), default=BEGINNING),
-                max(least, 2 * rows_left),
+                max(least, 2 * rows_left) if least else 0,
             )
         return found
 
