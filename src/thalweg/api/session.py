@@ -22,9 +22,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import polars as pl
+
 from thalweg.api.execute import execute
 from thalweg.api.infer import create_stream
 from thalweg.api.queries import Queries, Query
+from thalweg.api.results import IncompleteHistory, content_frame
 from thalweg.api.streams import Stream
 from thalweg.cql import compile_script
 from thalweg.engine.site import Site, SiteError, open_site
@@ -33,10 +36,6 @@ from thalweg.engine.sources.iterable import IterableSource
 from thalweg.plan.catalog import StreamDef
 
 _opening = threading.Lock()
-
-
-class IncompleteHistory(UserWarning):
-    """A query begins with less than its windows ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +115,11 @@ class Thalweg:
 
     def query(self, name: str) -> Query:
         return Query(self.site, self.site.query(name))
+
+    def select(self, text: str) -> pl.DataFrame:
+        """The answer to one SELECT over results, relations and windows, as of the last instant that
+        is final for all that it reads."""
+        return content_frame(self.site.select(text))
 
     @property
     def queries(self) -> Queries:

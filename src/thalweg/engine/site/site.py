@@ -33,13 +33,14 @@ from thalweg.engine.site.history import Notice, notices
 from thalweg.engine.site.listeners import Listeners
 from thalweg.engine.site.lock import FolderLock
 from thalweg.engine.site.metrics import SiteMetrics
+from thalweg.engine.site.now import Content, content_of, select
 from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.positions import START, Position
 from thalweg.engine.site.reading import Changes, Page, Reader
 from thalweg.engine.site.registry import OpenSink, OpenSource, Registry
 from thalweg.engine.site.scripts import CompileEach, Compiler, Script, Text
 from thalweg.engine.site.settings import SiteSettings
-from thalweg.engine.site.status import Health, QueryStatus, StreamStatus
+from thalweg.engine.site.status import Health, QueryStatus, StreamStatus, instant_text
 from thalweg.engine.site.status_collector import StatusCollector
 from thalweg.engine.site.tick_gate import TickGate
 from thalweg.engine.site.ticker import Ticked, Ticker
@@ -246,6 +247,22 @@ class Site:
     def tail(self, query: str, rows: int) -> list[Page]:
         """The query's last rows."""
         return self.reader(self.query(query)).tail(rows)
+
+    def content(self, query: str) -> Content:
+        """What the query's result holds at the last instant that is final for it."""
+        return content_of(self, self.query(query))
+
+    def select(self, text: str) -> Content:
+        """The answer to one SELECT over results, relations and windows, as of the last instant that
+        is final for all that it reads."""
+        return select(self, text)
+
+    def complete_from(self, query: str) -> str | None:
+        """The instant from which all that the query has said can be read; None: from its start."""
+        found = self.query(query)
+        since = self.engine.archive.complete_from(found.name)
+        stream = shape_of(found).streams[0]
+        return instant_text(since, stream.resolution_us, stream.timestamp_type.is_temporal)
 
     def ending(self, query: QueryDef) -> str | None:
         """Why nothing will follow what the query has said, if that is so."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +13,11 @@ from thalweg.engine.shared.frames import OP, POS, TS, W, data_schema, names, net
 from thalweg.engine.shared.kernels.output import output
 from thalweg.engine.shared.kernels.registry import KERNELS
 from thalweg.engine.shared.state.names import stem_stream
-from thalweg.engine.shared.state.segments import Segment
+from thalweg.engine.shared.state.segments import BundleWriter, Section
 from thalweg.engine.shared.tick.cut import Cut
 from thalweg.engine.shared.tick.spec import tick_spec
 from thalweg.engine.shared.tick.task import Task
-from thalweg.plan.catalog import QueryDef, StreamDef
+from thalweg.plan.catalog import QueryDef
 from thalweg.plan.nodes import Node, base_streams
 from thalweg.plan.windows import BEGINNING
 
@@ -79,7 +78,7 @@ def evaluate(
     plan: Node,
     at: int,
     horizons: Mapping[str, int],
-    contents: Mapping[str, tuple[StreamDef, pl.DataFrame]] | None = None,
+    contents: Mapping[str, pl.DataFrame] | None = None,
 ) -> pl.DataFrame:
     """The rows of a plan at a final instant, from what SteMs hold: what a query that is submitted
     then would begin with. `contents` are relations of their own, with the rows that they have then.
@@ -87,7 +86,6 @@ def evaluate(
     The engine's own kernels compute it; nothing is written. Whoever asks sees to it that SteMs hold
     what the plan's windows ask for.
     """
-    own = contents or {}
     streams = {s.name: s for s in base_streams(plan)}
     pairs = tuple(sorted((s, h) for s, h in horizons.items() if h > BEGINNING))
     run = Run(NAME, (), tuple(sorted(streams)), -1, at, pairs, plan=plan)
@@ -106,7 +104,7 @@ def evaluate(
         durable=False,
     )
     task = _Looking(spec, made, KERNELS, 0, 0)
-    for name, (_, rows) in own.items():
+    for name, rows in (contents or {}).items():
         task.give(name, rows, at)
     ((_, op),) = flow.outputs
     rows = output(task, flow, NAME, op)  # type: ignore[arg-type]
@@ -118,7 +116,7 @@ class _Looking(Task):
 
     def __init__(self, *of: Any) -> None:
         super().__init__(*of)
-        self.writer = self.results = self.pushed = _Nowhere(self.folder, "", durable=False)
+        self.writer = self.results = self.pushed = _Nowhere(self.folder, "")
 
     def give(self, relation: str, rows: pl.DataFrame, at: int) -> None:
         """Let a relation have these rows."""
@@ -130,14 +128,11 @@ class _Looking(Task):
         self.once(("landed", relation), lambda: stamped)
 
 
-class _Nowhere:
-    """In place of a writer of segments."""
+class _Nowhere(BundleWriter):
+    """Writes nothing."""
 
-    def __init__(self, folder: Path, name: str, *, durable: bool) -> None:
-        self.segments: list[Segment] = []
-
-    def add(self, table: str, frame: pl.DataFrame, low: int, high: int) -> None:
-        pass
+    def write(self, frame: pl.DataFrame) -> Section:
+        return Section("", 0, 0)
 
 
 def _rows(summed: pl.DataFrame) -> pl.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 
 from thalweg.engine.shared.frames import POS, TS, W
@@ -13,7 +13,12 @@ from thalweg.engine.shared.results.emission import Outlet
 from thalweg.engine.shared.results.results import Results
 from thalweg.engine.shared.state.inputs import REJECTED, Relation, behind
 from thalweg.engine.shared.state.manifest import Manifest, Segments
-from thalweg.engine.shared.state.names import rejecting_relation, state_owner, stem_table
+from thalweg.engine.shared.state.names import (
+    rejecting_relation,
+    state_owner,
+    stem_stream,
+    stem_table,
+)
 from thalweg.engine.shared.state.segments import Segment
 from thalweg.engine.shared.state.store import Store
 from thalweg.engine.shared.tick.cut import Cut
@@ -71,7 +76,8 @@ class Commit:
                 store.inputs.keep_columns(stream, columns)  # before time itself is moved
             store.inputs.write_cuts(cut.newest)
             store.write_frontiers({flow: upto for flow, (_, upto) in cut.ranges.items()})
-            store.inputs.complete_only_from(_complete_from(streams, cut, floors))
+            lost = _losing(self._manifest.segments.values(), floors, reports)
+            store.inputs.complete_only_from(_complete_from(streams, cut, floors, lost))
             store.inputs.write_stems(plan.stems)
             _write_relations(store, plan, cut, kept)
             _learn(store, reports)
@@ -149,15 +155,27 @@ def _write_relations(store: Store, plan: Plan, cut: Cut, kept: Segments) -> None
             store.inputs.write_relation(stream, after)
 
 
-def _complete_from(streams: Iterable[str], cut: Cut, floors: Mapping[str, int]) -> dict[str, int]:
-    """From where each stream is complete, for queries to come.
+def _losing(
+    before: Iterable[Segment], floors: Mapping[str, int], reports: Iterable[TaskReport]
+) -> set[str]:
+    """The streams that have tuples below what is kept."""
+    oldest = [(stem_stream(s.table), s.low) for s in before]
+    oldest += [(stream, low) for r in reports for stream, low in r.oldest.items()]
+    return {s for s, low in oldest if s is not None and low < floors.get(s, BEGINNING)}
+
+
+def _complete_from(
+    streams: Iterable[str], cut: Cut, floors: Mapping[str, int], lost: Container[str]
+) -> dict[str, int]:
+    """From where streams of which something is lost are complete, for queries to come.
 
     What nobody reads is not kept: a later query sees the stream from its next tuple on.
     """
     newest: dict[str, int] = {}
     for stream, _, latest in cut.newest:
         newest[stream] = max(newest.get(stream, BEGINNING), latest)
-    return {s: floors.get(s, behind(newest.get(s))) for s in streams}
+    unread = {s: behind(newest.get(s)) for s in streams if s not in floors}
+    return unread | {s: floor for s, floor in floors.items() if s in lost}
 
 
 def _learn(store: Store, reports: Iterable[TaskReport]) -> None:

@@ -47,6 +47,7 @@ class TaskReport(msgspec.Struct):
     results: list[Segment]  # of queries and groups, and what relations rejected
     pushed: list[Segment]  # of families; gone with the tick
     matches: dict[str, list[int]]  # "join/input/target" -> [rows that probed, rows that matched]
+    oldest: dict[str, int] = msgspec.field(default_factory=dict)  # of new tuples, by stream
     rows_in: int = 0
     busy_s: float = 0.0
     seconds: dict[str, float] = msgspec.field(default_factory=dict)
