@@ -25,6 +25,7 @@ from thalweg.engine.shared.groups.regroup_actions import Grouping, RegroupAction
 from thalweg.engine.shared.groups.regrouping import regroup
 from thalweg.engine.shared.groups.roster import Roster, Snapshot
 from thalweg.engine.shared.ingest.landing import Landing, Receipt
+from thalweg.engine.shared.older_relations import adopt_relations
 from thalweg.engine.shared.registering import Registering
 from thalweg.engine.shared.results.archive import Archive
 from thalweg.engine.shared.results.contents import Contents
@@ -92,6 +93,7 @@ class SharedEngine:
         if self.store.note("contents") is None:  # ticks up to this one have gone without a trace
             oldest = self.store.outputs.oldest_tick() or self.store.tick()[0] + 1
             self.store.write_note("contents", str(oldest - 1).encode())
+        self._has_adopted = self.store.tick()[0] == 0
         self._pool = Pool()
         self._durable = durable
         self._lock = threading.RLock()
@@ -269,6 +271,7 @@ class SharedEngine:
             began = time.perf_counter()
             cut = self.ticks.pending()
             if cut is None:
+                self.adopt_relations()
                 self._regroup()
                 cut = self.ticks.write_down(limit, is_idle)
             return None if cut is None else self.ticks.run(cut, began)
@@ -284,6 +287,16 @@ class SharedEngine:
         """Run a tick for some of its queries only, and forget it; raises as it would."""
         with self._lock:
             self.ticks.rehearse(cut, names)
+
+    def adopt_relations(self) -> None:
+        """Once, in a data directory of a version that did not keep relations whole."""
+        with self._lock:
+            if self._has_adopted or self.ticks.pending() is not None:
+                return
+            self._has_adopted = True
+            adopt_relations(
+                self.store, self.manifest, self.plan, self.streams, durable=self._durable
+            )
 
     def _regroup(self) -> None:
         """Before a tick. If nothing could be done after the last one, it can't be now."""

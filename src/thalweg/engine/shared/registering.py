@@ -117,6 +117,11 @@ class Registering:
         if query.template_id is not None and key in self._found_gaps:
             return self._found_gaps[key]
         found = gaps_of(query.plan, begun.started, begun.horizons)
+        for name, since in begun.horizons.items():
+            # In data directories of versions that did not keep relations whole.
+            is_lost = self._streams[name].is_relation and self._complete_from(name, ()) > BEGINNING
+            if is_lost and since > BEGINNING:
+                found = (*found, Gap(name, None, since, FOREVER))
         self._found_gaps[key] = found = tuple(
             replace(g, columns=self._unkept(query, g)) for g in found
         )

@@ -63,6 +63,11 @@ def still_missing(site: Site, query: QueryDef) -> list[str]:
 
 
 def gap_text(gap: Gap, stream: StreamDef) -> str:
+    if gap.window is None:
+        return (
+            f"{stream.name} is at hand from {_instant(gap.since, stream)} on. What it held before "
+            "was not kept by an older version: drop it and create it again to have it whole"
+        )
     window = window_words(gap.window, stream, stream.fields)
     missing = f"{', '.join(gap.columns)} of {stream.name}" if gap.columns else stream.name
     since = _instant(gap.since, stream)

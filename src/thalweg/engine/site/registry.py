@@ -56,6 +56,7 @@ class Registry:
         parked = self._book.parked()
         with _without_collections():
             self._restore_definitions(parked)
+        self._engine.adopt_relations()
         source_folders.sweep(self._engine.store, (s.name for s in self.catalog.streams()))
         for query, name, target, folder in self._book.working_sinks():
             if query not in parked:

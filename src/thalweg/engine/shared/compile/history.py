@@ -38,10 +38,10 @@ def is_in_stems(plan: nodes.Node) -> bool:
 class Gap:
     """A window that begins with less than it asks for: of its stream, tuples (or `columns` of them)
     before `since` are not at hand. From `until` on the window holds what it would have held anyway;
-    FOREVER where no instant can be named."""
+    FOREVER where no instant can be named. Without a window: a relation that was not kept whole."""
 
     stream: str
-    window: WindowSpec
+    window: WindowSpec | None
     since: int
     until: int
     columns: tuple[str, ...] = ()

@@ -258,6 +258,16 @@ class Inputs:
         with self._db.transaction() as db:
             db.execute("INSERT OR REPLACE INTO relations VALUES (?, ?, ?, ?)", (stream, *relation))
 
+    def make_whole(self, stream: str, columns: int) -> None:
+        """Nothing of a relation is missing any more."""
+        with self._db.transaction() as db:
+            db.execute("UPDATE floors SET complete_from = ? WHERE stream = ?", (BEGINNING, stream))
+            db.execute("DELETE FROM kept_columns WHERE stream = ?", (stream,))
+            db.executemany(
+                "INSERT INTO kept_columns VALUES (?, ?, ?)",
+                [(stream, place, BEGINNING) for place in range(columns)],
+            )
+
     # --- indexes
 
     def stems(self) -> Stems:
