@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from thalweg import Thalweg
+from thalweg.api.results import IncompleteHistory
 from thalweg.cql import CqlError
 from thalweg.engine.site import SiteError, Unknown, WrongUse
 
@@ -49,6 +50,22 @@ def test_the_relation_as_it_is_now(session: Thalweg) -> None:
     session.stream("S").push([{"ts": 1, "a": 1}, {"ts": 2, "a": 1}, {"ts": 13, "a": 2}])
     session.settle()
     assert query.results().snapshot() == Counter({(1,): 1})
+
+
+def test_a_snapshot_is_right_when_old_ticks_are_gone() -> None:
+    builder = Thalweg.builder.master("in-process").config("durable", False)
+    with builder.config("retained_ticks", 2).getOrCreate() as session:
+        query = session.cql(S + "CREATE QUERY q AS SELECT a, COUNT(*) AS n FROM S GROUP BY a")
+        for ts in range(8):
+            session.stream("S").push([{"ts": ts, "a": ts % 2}])
+            session.settle()
+        assert query.results().snapshot() == Counter({(0, 4): 1, (1, 3): 1})
+        assert query.content().to_dict(as_series=False) == {"a": [0, 1], "n": [4, 3]}
+        assert session.select("SELECT n FROM q WHERE a = 1").to_dict(as_series=False) == {"n": [3]}
+        with pytest.warns(IncompleteHistory, match="results before 5 are no longer kept"):
+            query.results().to_polars()
+        with pytest.warns(IncompleteHistory, match="late: S is at hand from"):
+            session.cql("CREATE QUERY late AS SELECT a FROM S [Range 50]")
 
 
 def test_no_rows_are_a_table_with_columns(session: Thalweg) -> None:

@@ -21,6 +21,8 @@ _HEADING = [
     "FINAL",
     "UP",
     "TO",
+    "COMPLETE",
+    "FROM",
     "STREAMS",
     "ERROR",
 ]
@@ -215,6 +217,33 @@ def test_results_as_json_have_ids_to_go_on_from(standing: Run) -> None:
     rest = standing("results", "q", "--json", "--after", lines[1]["id"]).stdout.splitlines()
     assert [json.loads(line) for line in rest] == lines[2:]
     assert standing("results", "q", "--after", "nonsense").exit_code == 2
+
+
+def test_now_shows_what_a_result_holds(standing: Run) -> None:
+    done = standing("results", "q", "--now")
+    assert [line.split() for line in done.stdout.splitlines()] == []
+    assert done.stderr == "no rows\nas of 8\n"
+    refused = standing("results", "q", "--now", "--follow")
+    assert refused.exit_code == 2
+
+
+def test_a_query_is_answered_once(service: LiveService, standing: Run) -> None:
+    service.http.post("/streams/S/tuples", json=[{"ts": 10, "a": 4, "b": "y"}, {"ts": 11, "a": 5}])
+    service.site.settle()
+    done = standing("query", "SELECT a, b FROM q WHERE a > 3")
+    assert [line.split() for line in done.stdout.splitlines()] == [["a", "b"], ["4", "y"]]
+    assert done.stderr == "as of 10\n"
+    done = standing("query", "SELECT COUNT(*) AS n FROM q", "--json")
+    assert json.loads(done.stdout) == {"n": 2}
+    wrong = standing("query", "SELECT c FROM q")
+    assert wrong.exit_code == 2
+    assert 'there is no column "c"' in wrong.stderr
+
+
+def test_submit_tells_what_a_query_lacks_of_the_past(standing: Run) -> None:
+    done = standing("submit", "-e", "CREATE QUERY late AS SELECT a FROM S [Range 7]")
+    assert done.exit_code == 0
+    assert "note: late: S is at hand from 6 on, so [Range 7] is filling until 13" in done.stderr
 
 
 def test_a_resume_file_keeps_the_place(service: LiveService, standing: Run, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +41,15 @@ class Outcome:
     created: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     warnings: list[dict[str, Any]] = field(default_factory=list)
+    notices: list[dict[str, Any]] = field(default_factory=list)  # on history that is not there
     errors: list[dict[str, Any]] = field(default_factory=list)  # one for each that is not done
 
-    def add(self, script: Script, piece: Piece) -> None:
+    def add(self, site: Site, script: Script, piece: Piece) -> None:
         self.queries += [q.name for q in script.queries]
         self.created += [c.definition.name for c in script.changes if not c.dropped]
         self.dropped += [c.definition.name for c in script.changes if c.dropped]
         self.warnings += _placed(script.warnings, piece)
+        self.notices += [asdict(n) for n in site.notices(script.queries)]
         self.errors += _placed(script.errors, piece)
 
 
@@ -63,7 +65,7 @@ def submit_each(site: Site, pieces: Sequence[Piece]) -> list[Outcome]:
             _one_by_one(site, piece, outcome)
         return outcomes
     for outcome, script, piece in zip(outcomes, scripts, pieces, strict=True):
-        outcome.add(script, piece)
+        outcome.add(site, script, piece)
     return outcomes
 
 
@@ -75,7 +77,7 @@ def _one_by_one(site: Site, piece: Piece, outcome: Outcome) -> None:
         # Behind as much space as there is before it in the piece, so that places stay.
         text = re.sub(r"[^\n]", " ", piece.cql[:start]) + piece.cql[start:end]
         try:
-            outcome.add(execute(site, text, name=piece.name, folder=piece.base), piece)
+            outcome.add(site, execute(site, text, name=piece.name, folder=piece.base), piece)
         except CqlError as error:
             outcome.errors += _placed(error.diagnostics, piece)
         except PlanError as error:

@@ -2,7 +2,8 @@
 gets every row exactly once, whatever breaks in between.
 
 After every tick an event `frontier` says up to where the result is final, and moves the client's id
-on, also past instants about which the query has nothing to say.
+on, also past instants about which the query has nothing to say. If the first rows are no longer
+kept, an event `gap` says so at the start.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from thalweg.api.tick_signal import TickSignal, rung
 from thalweg.engine.sinks.encode import json_lines
 from thalweg.engine.site import Position, Site
+from thalweg.engine.site.positions import START
 from thalweg.engine.site.reading import Page
 from thalweg.plan.catalog import QueryDef
 
@@ -28,6 +30,8 @@ async def events(
     """All rows behind a position, then rows as they come, until the query ends."""
     reader = site.reader(query)
     yield "retry: 1000\n\n"
+    if after == START and (since := site.complete_from(query.name)) is not None:
+        yield f"event: gap\ndata: {json.dumps({'complete_from': since})}\n\n"
     while True:
         tick = tick_signal.next
         end = site.ending(query)  # before looking, so that no row is left behind it

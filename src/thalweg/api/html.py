@@ -26,6 +26,7 @@ _STYLE = """<style>
 .thalweg .more{opacity:.6}
 </style>"""
 _COLOURS = {"running": "#1a7f37", "parked": "#cf222e", "finished": "#6e7781", "waiting": "#bf8700"}
+_COLOURS["filling"] = _COLOURS["waiting"]
 
 
 def results_html(site: Site, query: QueryDef) -> str:

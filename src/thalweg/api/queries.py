@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from thalweg.api.results import Result, Results
+import polars as pl
+
+from thalweg.api.results import Result, Results, content_frame
 from thalweg.engine.site import Position, Site, WrongUse
 from thalweg.engine.site.positions import START
 from thalweg.engine.site.status import QueryStatus
@@ -44,6 +46,11 @@ class Query:
         return Results(
             self._site, self._definition, after=after, follow=follow, timeout_s=timeout_s
         )
+
+    def content(self) -> pl.DataFrame:
+        """What the result holds at the last instant that is final, from state: the changes that
+        made it need not be kept any more."""
+        return content_frame(self._site.content(self.name))
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.results())

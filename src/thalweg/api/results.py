@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +13,7 @@ import pyarrow as pa
 from thalweg.engine.shared.frames import dtype
 from thalweg.engine.sinks.flat import flat, flat_names
 from thalweg.engine.site import Position, Site, WrongUse
+from thalweg.engine.site.now import Content
 from thalweg.engine.site.positions import START
 from thalweg.engine.site.reading import Page
 from thalweg.plan.catalog import QueryDef
@@ -19,6 +21,17 @@ from thalweg.plan.shapes import shape_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class IncompleteHistory(UserWarning):
+    """A query begins with less than its windows ask for, or results without their first ones."""
+
+
+def content_frame(found: Content) -> pl.DataFrame:
+    """A content as a table with the query's own columns."""
+    rows = found.rows.clone()
+    rows.columns = flat_names(found.columns, ())
+    return rows
 
 
 class Result(NamedTuple):
@@ -49,8 +62,21 @@ class Results:
         self._site, self._query = site, query
         self._after, self._follow, self._timeout_s = after, follow, timeout_s
 
+    @property
+    def complete_from(self) -> str | None:
+        """The instant from which all that the query has said is still kept; None: from its start.
+        `content` of the query does not depend on it."""
+        return self._site.complete_from(self._query.name) if self._after == START else None
+
     def pages(self) -> Iterator[Page]:
         """A page per tick."""
+        if (since := self.complete_from) is not None:
+            warnings.warn(
+                f"{self._query.name}: results before {since} are no longer kept, so these begin in "
+                "the middle; content() has what the result holds now",
+                IncompleteHistory,
+                stacklevel=3,
+            )
         return self._site.results(
             self._query.name, self._after, follow=self._follow, timeout_s=self._timeout_s
         )
@@ -74,15 +100,17 @@ class Results:
         return self.to_polars().to_pandas()
 
     def snapshot(self) -> Counter[tuple[Any, ...]]:
-        """The bag of rows that all changes so far add up to: the relation as it is now."""
+        """The bag of rows that the relation is now; behind a position, what has come since."""
+        if self._after == START and not self._follow:
+            return Counter(self._site.content(self._query.name).tuples())
         bag: Counter[tuple[Any, ...]] = Counter()
         for page in self.pages():
             for change in page.changes():
                 bag[change.row] += 1 if change.op == "+" else -1
         if any(count < 0 for count in bag.values()):
             raise WrongUse(
-                f"the first results of {self._query.name} are no longer kept, "
-                "so what they add up to is not known"
+                f"more has gone than has come since {self._after}: "
+                "ask for a snapshot without a position"
             )
         return +bag
 

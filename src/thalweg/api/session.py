@@ -16,14 +16,18 @@ import itertools
 import shutil
 import tempfile
 import threading
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import polars as pl
+
 from thalweg.api.execute import execute
 from thalweg.api.infer import create_stream
 from thalweg.api.queries import Queries, Query
+from thalweg.api.results import IncompleteHistory, content_frame
 from thalweg.api.streams import Stream
 from thalweg.cql import compile_script
 from thalweg.engine.site import Site, SiteError, open_site
@@ -105,10 +109,17 @@ class Thalweg:
     def cql(self, text: str) -> Queries:
         """Run statements: CREATE, DROP, or queries as such. All of the text, or nothing of it."""
         script = execute(self.site, text)
+        for notice in self.site.notices(script.queries):
+            warnings.warn(notice.text, IncompleteHistory, stacklevel=2)
         return Queries(Query(self.site, definition) for definition in script.queries)
 
     def query(self, name: str) -> Query:
         return Query(self.site, self.site.query(name))
+
+    def select(self, text: str) -> pl.DataFrame:
+        """The answer to one SELECT over results, relations and windows, as of the last instant that
+        is final for all that it reads."""
+        return content_frame(self.site.select(text))
 
     @property
     def queries(self) -> Queries:

@@ -11,7 +11,7 @@ import httpx
 
 from thalweg.cli.client import Service, Unreachable, quoted
 from thalweg.cli.exits import FAILED, CommandFailed
-from thalweg.cli.output import note
+from thalweg.cli.output import note, plain
 
 _PAUSE_S = 1.0
 
@@ -55,6 +55,10 @@ def follow_results(
                     note("reached again")
                 lost_since = None
                 for event in parse_events(answer.iter_lines()):
+                    if event.kind == "gap":
+                        since = json.loads(event.data or "{}").get("complete_from")
+                        note(f"[yellow]results before {plain(str(since))} are no longer kept[/]")
+                        continue
                     if event.kind == "end":
                         _end(query, event)
                         return

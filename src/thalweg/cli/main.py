@@ -16,6 +16,7 @@ from thalweg.cli.explain import explain
 from thalweg.cli.plan import plan
 from thalweg.cli.ps import ps
 from thalweg.cli.push import push
+from thalweg.cli.query import query
 from thalweg.cli.replay import replay
 from thalweg.cli.results import results
 from thalweg.cli.simulate import simulate
@@ -38,6 +39,7 @@ COMMANDS = (
     push,
     ps,
     results,
+    query,
     explain,
     streams,
     stop,

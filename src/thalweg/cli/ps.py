@@ -16,6 +16,7 @@ _COLUMNS = [
     ("ROWS", "right"),
     ("COST", "right"),
     ("FINAL UP TO", "left"),
+    ("COMPLETE FROM", "left"),
     ("STREAMS", "left"),
     ("ERROR", "left"),
 ]
@@ -25,7 +26,8 @@ def ps(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """List the standing queries: state, group, rows so far, cost, and how far results are final.
 
     A query that a group answers has its part of the group's cost; its rows are counted while
-    somebody listens. `thalweg explain --shared` shows the groups.
+    somebody listens. `thalweg explain --shared` shows the groups. A query that began with less than
+    its windows ask for is `filling` until it is complete.
     """
     with reporting(), Service(url) as service:
         queries = service.get("/queries")
@@ -45,6 +47,7 @@ def _row(query: dict[str, Any]) -> tuple[Any, ...]:
         None if query["rows"] is None else f"{query['rows']:,}",
         _seconds(query["cost_s"]),
         query["frontier"],
+        query["complete_from"],
         ", ".join(query["streams"]),
         "; ".join(filter(None, errors)),
     )

@@ -12,7 +12,7 @@ import typer
 from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url, quoted
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
 from thalweg.cli.follow import follow_results
-from thalweg.cli.output import emit, note
+from thalweg.cli.output import emit, emit_json, emit_table, note, plain
 
 
 def results(
@@ -21,6 +21,9 @@ def results(
     after: Annotated[
         str | None, typer.Option(help="Only rows behind this id (run.instant.ordinal).")
     ] = None,
+    now: Annotated[
+        bool, typer.Option("--now", help="What the result holds now, instead of its changes.")
+    ] = False,
     resume: Annotated[
         Path | None,
         typer.Option(help="A file that keeps the last id: go on behind it, and keep it."),
@@ -34,6 +37,11 @@ def results(
 ) -> None:
     """Print a query's rows: instant, + or -, columns; with --json as JSON lines with their ids."""
     with reporting(), Service(url) as service:
+        if now:
+            if follow or after is not None or resume is not None:
+                raise CommandFailed("--now reads the content once: leave the others out", BAD_INPUT)
+            show_content(service.get(f"/queries/{quoted(query)}/content"), limit, as_json)
+            return
         start = _start(after, resume)
         if follow:
             rows = follow_results(service, query, start, give_up_s)
@@ -52,6 +60,20 @@ def results(
             note("no rows yet" if start is None else "no rows since then")
 
 
+def show_content(found: dict[str, Any], limit: int | None, as_json: bool) -> None:
+    """The rows of a relation at an instant: a table, or JSON lines."""
+    rows = found["rows"][:limit]
+    if as_json:
+        for row in rows:
+            emit_json(row)
+    else:
+        numeric = ("INTEGER", "BIGINT", "DOUBLE", "DECIMAL")
+        heads = [(n, "right" if t.startswith(numeric) else "left") for n, t in found["columns"]]
+        cells = ([_value(v) for v in row.values()] for row in rows)
+        emit_table(heads, cells, empty="no rows")
+    note("no instant is final yet" if found["at"] is None else f"as of {found['at']}")
+
+
 def _start(after: str | None, resume: Path | None) -> str | None:
     if after is not None and resume is not None:
         raise CommandFailed("--after and --resume both say where to start", BAD_INPUT)
@@ -67,6 +89,12 @@ def _present(service: Service, query: str, after: str | None) -> Iterator[tuple[
         path = f"/queries/{quoted(query)}/results"
         answer = service.request("GET", path, params=params)
         lines = answer.text.splitlines()
+        since = answer.headers.get("Thalweg-Complete-From")
+        if after is None and since is not None:
+            note(
+                f"[yellow]results before {plain(since)} are no longer kept[/]: "
+                "--now shows what the result holds"
+            )
         for line in lines:
             yield json.loads(line)["id"], line
         after = answer.headers["Thalweg-Next"]

@@ -68,6 +68,8 @@ class _Total:
             self.errors += [e["text"] for e in result["errors"]]
             for warning in result["warnings"]:
                 note(f"[yellow]{plain(warning['text'])}[/]")
+            for notice in result["notices"]:
+                note(f"[yellow]note: {plain(notice['text'])}[/]")
             if as_json:
                 emit_json(result)
         names = [name for result in results for name in result["queries"]]

@@ -333,6 +333,7 @@ Query = Select | SetQuery | StreamQuery | WithQuery
 class ColumnDef:
     name: Name
     type: SqlType
+    wide: Span | None = None  # where it says WIDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +350,7 @@ class CreateStream:
     idle: Duration | None = None
     source: str | None = None
     options: tuple[tuple[Name, str], ...] = ()
+    retain: Duration | None = None
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 

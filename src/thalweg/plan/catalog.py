@@ -43,6 +43,8 @@ class StreamDef:
     idle_ms: int | None = None
     source: str | None = None
     options: tuple[tuple[str, str], ...] = ()  # what OPTIONS (…) said, names in lower case
+    retain: int | None = None  # for how many instants tuples are kept, read or not
+    wide: tuple[int, ...] = ()  # columns that are kept only while somebody reads them
 
     def __post_init__(self) -> None:
         names = [f.name.lower() for f in self.fields]
@@ -55,6 +57,13 @@ class StreamDef:
             )
         if self.resolution_us < 1 or self.lateness < 0:
             raise ValueError(f"{self.name}: resolution is positive, lateness not negative")
+        if self.is_relation and (self.retain is not None or self.wide):
+            raise ValueError(f"{self.name}: a relation is kept whole")
+
+    @property
+    def is_retained(self) -> bool:
+        """Whether something is kept of it, whoever reads it: a relation is kept whole."""
+        return self.is_relation or self.retain is not None
 
     @property
     def timestamp_index(self) -> int | None:

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import httpx
 from tests.api.conftest import LiveService
@@ -20,6 +21,7 @@ def test_a_script_is_submitted_as_text_or_as_json(service: LiveService) -> None:
         "created": ["S", "q"],
         "dropped": [],
         "warnings": [],
+        "notices": [],
     }
     answer = service.http.post("/queries", json={"cql": "SELECT a + 1 FROM S"})
     assert answer.json()["queries"] == ["q1"]
@@ -79,6 +81,7 @@ def test_results_can_be_asked_for_again_behind_what_one_has(service: LiveService
     assert service.http.get(f"/queries/q/results?format=json&after={rest['next']}").json() == {
         "rows": [],
         "next": rest["next"],
+        "complete_from": None,
     }
     lines = service.http.get("/queries/q/results?format=ndjson")
     assert [json.loads(line)["id"] for line in lines.text.splitlines()] == [
@@ -128,3 +131,58 @@ def test_openapi_describes_every_route(service: LiveService) -> None:
     assert "text/plain" in paths["/queries"]["post"]["requestBody"]["content"]
     assert service.http.get("/docs").status_code == 200
     assert httpx.get(service.url, trust_env=False).headers["location"] == "/docs"
+
+
+def test_what_a_query_lacks_of_the_past_comes_with_the_answer(service: LiveService) -> None:
+    service.http.post("/queries", content=SCRIPT)
+    push(service, *((ts, 1) for ts in range(10)))
+    late = "CREATE QUERY late AS SELECT a FROM S [Range 5]"
+    (notice,) = service.http.post("/queries", content=late).json()["notices"]
+    assert (notice["query"], notice["since"], notice["complete_from"]) == ("late", "6", "11")
+    body = {"texts": [{"cql": late.replace("late", "later"), "name": "x"}]}
+    (result,) = service.http.post("/queries/bulk", json=body).json()["results"]
+    assert [n["query"] for n in result["notices"]] == ["later"]
+    (status,) = (q for q in service.http.get("/queries").json() if q["name"] == "late")
+    assert (status["state"], status["complete_from"]) == ("waiting", "11")
+
+
+def test_the_content_is_what_a_result_holds_now(service: LiveService) -> None:
+    service.http.post("/queries", content=SCRIPT)
+    push(service, (1, 1), (2, 2), (3, 3), (5, 5))
+    answer = service.http.get("/queries/q/content")
+    assert answer.json() == {"at": "4", "columns": [["a", "INTEGER"]], "rows": [{"a": 2}, {"a": 3}]}
+    assert service.http.get("/queries/nothing/content").status_code == 404
+
+
+def test_a_select_is_answered_once(service: LiveService) -> None:
+    service.http.post("/queries", content=SCRIPT)
+    push(service, (1, 1), (2, 2), (3, 3), (5, 5))
+    answer = service.http.post("/query", content="SELECT MAX(a) AS most FROM q")
+    assert answer.json() == {"at": "4", "columns": [["most", "INTEGER"]], "rows": [{"most": 3}]}
+    assert service.http.post("/query", content="SELECT b FROM q").status_code == 422
+    refused = service.http.post("/query", content="DROP QUERY q")
+    assert refused.status_code == 409
+    assert "thalweg submit" in refused.json()["detail"]
+    assert [q["name"] for q in service.http.get("/queries").json()] == ["q"]
+
+
+def test_who_starts_in_the_middle_is_told_so(tmp_path: Path) -> None:
+    service = LiveService(tmp_path / "data", retained_ticks=2)
+    try:
+        service.http.post("/queries", content=SCRIPT)
+        for ts in range(8):
+            push(service, (ts, ts))
+        path = "/queries/q/results"
+        told = service.http.get(path, params={"format": "json"}).json()
+        assert told["complete_from"] == "5"
+        assert min(row["ts"] for row in told["rows"]) >= 5
+        lines = service.http.get(path, params={"format": "ndjson"})
+        assert lines.headers["Thalweg-Complete-From"] == "5"
+        further = service.http.get(path, params={"format": "json", "after": told["next"]})
+        assert further.json()["complete_from"] is None
+        with service.http.stream("GET", path) as answer:
+            first = [line for line, _ in zip(answer.iter_lines(), range(6), strict=False)]
+        assert "event: gap" in first
+        assert 'data: {"complete_from": "5"}' in first
+    finally:
+        service.close()

@@ -26,6 +26,7 @@ def a_query(number: int, state: str = "running", error: str | None = None) -> Qu
         cost_s=0.5,
         started=None,
         horizons={},
+        complete_from=None,
         frontier="9",
         error=error,
         sinks=[],

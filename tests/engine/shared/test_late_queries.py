@@ -1,60 +1,89 @@
 """Queries that are submitted while streams flow give the reference's result from their start on."""
 
 import tempfile
-from itertools import islice
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conformance.generators import Workload, workloads
-from tests.conformance.runner import compare
-from tests.engine.shared.adapter import WAYS, Collect, divided, push
+from tests.engine.shared.adapter import WAYS, divided
+from tests.engine.shared.flowing import ALWAYS, NEVER, Flowing
 
-from thalweg.engine import reference
-from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.compile.history import looks_at_history
+from thalweg.plan.nodes import base_streams
 
 
 @settings(
-    max_examples=40,
+    max_examples=30,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(
     workloads(queries=3),
     st.tuples(st.integers(0, 3), st.integers(0, 6), st.integers(0, 6)),
+    st.sets(st.integers(0, 6), max_size=2),
     st.integers(1, 3),
     st.sampled_from(WAYS),
+    st.sampled_from([NEVER, ALWAYS]),
 )
 def test_late_queries_start_from_what_is_there(
-    workload: Workload, arrives_at: tuple[int, int, int], tuples_per_tick: int, way: str
+    workload: Workload,
+    arrives_at: tuple[int, int, int],
+    restarts: set[int],
+    tuples_per_tick: int,
+    way: str,
+    changes: int,
 ):
-    script = workload.script()
-    outlet = Collect()
     with tempfile.TemporaryDirectory() as folder:
-        engine = SharedEngine(Path(folder), outlet=outlet, durable=False, **divided(way))
-        streams = {s.name: s for s in script.catalog.streams()}
-        for stream in streams.values():
-            engine.add_stream(stream)
-            partitions = {a.partition for a in workload.inputs[stream.name]}
-            engine.landing.declare(stream, sorted(partitions))
-        waiting = {name: iter(arrivals) for name, arrivals in workload.inputs.items()}
+        running = Flowing(Path(folder), workload, **divided(way), changes_before_reducing=changes)
+        queries = running.script.queries
         tick = 0
-        while waiting or tick <= max(arrives_at):
-            engine.add_queries(
-                q for q, at in zip(script.queries, arrives_at, strict=True) if at == tick
-            )
-            for name in list(waiting):
-                chunk = list(islice(waiting[name], tuples_per_tick))
-                push(engine, streams[name], chunk)
-                if not chunk:
-                    engine.finish(name)
-                    del waiting[name]
-            engine.run_to_end()
+        while running.waiting or tick <= max(arrives_at):
+            running.submit([q for q, at in zip(queries, arrives_at, strict=True) if at == tick])
+            if tick in restarts:
+                running.engine.close()
+                running.open()
+            running.flow(tuples_per_tick)
             tick += 1
-        for query in script.queries:
-            begun = engine.roster.queries[query.name]
-            expected = reference.evaluate(
-                query.plan, workload.inputs, start=begun.started, horizons=dict(begun.horizons)
-            )
-            report = compare(query, expected, outlet.results.get(query.name, []))
-            assert not report, f"{begun}\n{report}"
-        engine.close()
+        running.check()
+        running.engine.close()
+
+
+@settings(
+    max_examples=30,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(
+    workloads(queries=2),
+    st.integers(0, 3),
+    st.integers(1, 4),
+    st.booleans(),
+    st.sampled_from([NEVER, ALWAYS]),
+)
+def test_a_query_that_is_dropped_and_created_again_finds_relations_whole(
+    workload: Workload, dropped_at: int, pause: int, restarts: bool, changes: int
+):
+    """Nobody may have read the relation in between; what it holds is what it holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        running = Flowing(Path(folder), workload, changes_before_reducing=changes)
+        queries = list(running.script.queries)
+        running.submit(queries)
+        tick = 0
+        while running.waiting or tick <= dropped_at + pause:
+            if tick == dropped_at:
+                for query in queries:
+                    running.drop(query)
+            if restarts:
+                running.engine.close()
+                running.open()
+            if tick == dropped_at + pause:
+                running.submit(queries)
+            running.flow(2)
+            tick += 1
+        for query in queries:
+            begun = running.engine.roster.queries[query.name]
+            for stream in base_streams(query.plan):
+                looks = begun.started is None or looks_at_history(query.plan, stream.name)
+                if stream.is_relation and (changes == NEVER or not looks):
+                    assert stream.name not in dict(begun.horizons)
+        running.check()
+        running.engine.close()

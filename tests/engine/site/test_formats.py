@@ -111,6 +111,34 @@ def test_a_data_directory_of_an_earlier_version_goes_on(
     assert ended(site) == expected
 
 
+def test_a_relation_of_an_older_data_directory_becomes_whole(tmp_path: Path) -> None:
+    restore(FOLDER / "format-5.tar.gz", tmp_path / "data")
+    site = opened(tmp_path / "data")
+    site.execute("CREATE QUERY late AS SELECT k, name FROM R")
+    pushed(site, HALF, HALF + 10)
+    site.settle()
+    assert list(site.content("late").tuples()) == [(0, "n0"), (3, "n24"), (4, "n12")]
+    site.close()
+
+
+def test_a_relation_that_an_older_version_has_not_kept_says_so(tmp_path: Path) -> None:
+    """Nobody read it, so nobody has what it held."""
+    site = opened(tmp_path / "data")
+    site.execute("CREATE RELATION R (k BIGINT) TIMESTAMP BY ts BIGINT")
+    site.push("R", pl.DataFrame({"ts": [1, 2], "k": [1, 2], "op": ["+", "+"]}))
+    site.settle()
+    with site.engine.store.transaction():  # as it was left then
+        site.engine.store.inputs.complete_only_from({"R": 3})
+        site.engine.manifest.drop(list(site.engine.manifest))
+    script = site.execute("CREATE QUERY late AS SELECT k FROM R")
+    (notice,) = site.notices(script.queries)
+    assert notice.text == (
+        "late: R is at hand from 3 on. What it held before was not kept by an older version: drop "
+        "it and create it again to have it whole"
+    )
+    site.close()
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         target = FOLDER / f"format-{FORMAT}.tar.gz"

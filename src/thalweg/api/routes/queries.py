@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
@@ -16,6 +17,7 @@ from thalweg.api.execute import execute
 from thalweg.api.problems import BadRequest, diagnostic_json
 from thalweg.engine.site import Position, Site
 from thalweg.engine.site.explanation import Explanation
+from thalweg.engine.site.now import Content
 from thalweg.engine.site.positions import START, parse_position
 from thalweg.engine.site.reading import Reader
 from thalweg.engine.site.scripts import Script
@@ -104,10 +106,10 @@ async def run_submission(request: Request) -> dict[str, Any]:
     script = await run_in_threadpool(
         execute, site_of(request), given.cql, name=given.name, folder=given.folder
     )
-    return done_json(script, given.cql, given.name)
+    return done_json(site_of(request), script, given.cql, given.name)
 
 
-def done_json(script: Script, text: str, name: str) -> dict[str, Any]:
+def done_json(site: Site, script: Script, text: str, name: str) -> dict[str, Any]:
     """What a script has done, as lists of names."""
     created = [c.definition.name for c in script.changes if not c.dropped]
     return {
@@ -115,6 +117,7 @@ def done_json(script: Script, text: str, name: str) -> dict[str, Any]:
         "created": created,
         "dropped": [c.definition.name for c in script.changes if c.dropped],
         "warnings": [diagnostic_json(w, text, name) for w in script.warnings],
+        "notices": [asdict(n) for n in site.notices(script.queries)],
     }
 
 
@@ -184,7 +187,9 @@ async def results(
     there is now as JSON (`rows`, and `next` to ask again with) or JSON lines.
 
     Every row has an id, `run.instant.ordinal`. With `Last-Event-ID` or `after` it goes on behind
-    that row. 410 means that rows behind the id are no longer kept.
+    that row. 410 means that rows behind the id are no longer kept. Whoever starts without an id,
+    and so in the middle, is told the instant from which all rows are there: as `complete_from`, in
+    the header `Thalweg-Complete-From`, or in a first event `gap`.
     """
     site = site_of(request)
     query = site.query(name)
@@ -196,10 +201,36 @@ async def results(
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
     lines, behind = await run_in_threadpool(_some_lines, reader, position, limit)
+    since = site.complete_from(query.name) if position == START else None
     if wanted == "ndjson":
-        return Response("".join(lines), media_type=NDJSON, headers={"Thalweg-Next": str(behind)})
+        headers = {"Thalweg-Next": str(behind)}
+        if since is not None:
+            headers["Thalweg-Complete-From"] = since
+        return Response("".join(lines), media_type=NDJSON, headers=headers)
     rows = ",".join(line.rstrip("\n") for line in lines)
-    return Response(f'{{"rows":[{rows}],"next":"{behind}"}}', media_type="application/json")
+    told = f'"next":"{behind}","complete_from":{json.dumps(since)}'
+    return Response(f'{{"rows":[{rows}],{told}}}', media_type="application/json")
+
+
+@router.get("/queries/{name}/content")
+def content(request: Request, name: str) -> Response:
+    """What a query's result holds at the last instant that is final: `at`, and the rows then."""
+    return content_json(site_of(request).content(name))
+
+
+@router.post("/query", openapi_extra=CQL_BODY)
+async def select(request: Request) -> Response:
+    """A SELECT over results, relations and windows, answered once, as of the last instant that is
+    final for all that it reads."""
+    given = await submission_of(request)
+    return content_json(await run_in_threadpool(site_of(request).select, given.cql))
+
+
+def content_json(found: Content) -> Response:
+    head = {"at": found.at, "columns": [(f.name, str(f.type)) for f in found.schema]}
+    rows = ",".join(found.json_lines())
+    body = f'{json.dumps(head, ensure_ascii=False)[:-1]}, "rows": [{rows}]}}'
+    return Response(body, media_type="application/json")
 
 
 def _some_lines(reader: Reader, after: Position, limit: int) -> tuple[list[str], Position]:

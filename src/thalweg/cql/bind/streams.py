@@ -21,6 +21,8 @@ def bind_stream(statement: CreateStream) -> StreamDef:
         if statement.is_relation and key == OPERATION_COLUMN:
             hint = "leave it out: it says + or - and is never part of the row"
             raise Mistake("op is the changelog's own column", column.name.span, hint)
+        if statement.is_relation and column.wide is not None:
+            raise Mistake("a relation is kept whole", column.wide, "leave WIDE out")
         seen.add(key)
     resolution_us = _resolution(statement.resolution)
     timestamp_type = _timestamp_type(statement)
@@ -40,6 +42,8 @@ def bind_stream(statement: CreateStream) -> StreamDef:
         idle_ms=_idle_ms(statement.idle),
         source=statement.source,
         options=tuple(options.items()),
+        retain=_retain(statement, resolution_us, timestamp_type.is_integer),
+        wide=tuple(i for i, c in enumerate(statement.columns) if c.wide is not None),
     )
 
 
@@ -74,6 +78,18 @@ def _lateness(duration: Duration | None, resolution_us: int, is_counted: bool) -
     length = instants(duration, resolution_us, is_counted)
     if length < 0:
         raise Mistake("LATENESS can't be negative", duration.span)
+    return length
+
+
+def _retain(statement: CreateStream, resolution_us: int, is_counted: bool) -> int | None:
+    duration = statement.retain
+    if duration is None:
+        return None
+    if statement.is_relation:
+        raise Mistake("a relation is kept whole", duration.span, "leave RETAIN out")
+    length = instants(duration, resolution_us, is_counted)
+    if length < 0:
+        raise Mistake("RETAIN can't be negative", duration.span)
     return length
 
 

@@ -16,8 +16,20 @@ MAX_CHAIN = 100
 _CLAUSE_WORDS = (
     *("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "UNION", "EXCEPT", "INTERSECT", "DISTINCT"),
     *("JOIN", "ISTREAM", "DSTREAM", "RSTREAM", "BETWEEN", "LIKE", "CREATE", "DROP", "TIMESTAMP"),
-    *("RESOLUTION", "LATENESS", "OPTIONS", "RANGE", "ROWS", "UNBOUNDED", "PARTITION", "SLIDE"),
+    *(
+        "RESOLUTION",
+        "LATENESS",
+        "RETAIN",
+        "OPTIONS",
+        "RANGE",
+        "ROWS",
+        "UNBOUNDED",
+        "PARTITION",
+        "SLIDE",
+    ),
 )
+# Behind a length without a unit: clauses that go on, and no unit of time.
+_AFTER_A_LENGTH = frozenset(("SLIDE", "RESOLUTION", "LATENESS", "IDLE", "RETAIN", "OPTIONS"))
 
 
 class Cursor:
@@ -121,7 +133,7 @@ class Cursor:
         start = self.token.start
         amount = self.number(what)
         unit = self.token
-        if unit.kind is Kind.WORD and unit.key not in RESERVED and unit.key != "SLIDE":
+        if unit.kind is Kind.WORD and unit.key not in RESERVED | _AFTER_A_LENGTH:
             self.advance()
             return Duration(amount, unit.text, self.since(start), unit.span)
         return Duration(amount, None, self.since(start), self.since(start))

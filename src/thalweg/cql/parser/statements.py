@@ -96,7 +96,9 @@ class StatementParser(QueryParser):
 
     def _column_definition(self) -> ColumnDef:
         name = self.name("a column name")
-        return ColumnDef(name, parse_type(self))
+        type_ = parse_type(self)
+        wide = self.token.span
+        return ColumnDef(name, type_, wide if self.accept("WIDE") else None)
 
     def timestamp_clause(self) -> dict[str, Any]:
         self.expect("BY", "after TIMESTAMP")
@@ -113,6 +115,9 @@ class StatementParser(QueryParser):
 
     def idle_clause(self) -> dict[str, Any]:
         return {"idle": self.duration("a length such as 30 seconds")}
+
+    def retain_clause(self) -> dict[str, Any]:
+        return {"retain": self.duration("a length such as 1 hour")}
 
     def from_clause(self) -> dict[str, Any]:
         return {"source": self.string("a source in single quotes")}
@@ -143,6 +148,7 @@ _CLAUSES = {
     "RESOLUTION": StatementParser.resolution_clause,
     "LATENESS": StatementParser.lateness_clause,
     "IDLE": StatementParser.idle_clause,
+    "RETAIN": StatementParser.retain_clause,
     "FROM": StatementParser.from_clause,
     "OPTIONS": StatementParser.options_clause,
 }

@@ -21,7 +21,8 @@ _T = TypeVar("_T")
 class Options(TypedDict, total=False):
     """How a query is run; without any of them, from the first tuple to the end of all inputs.
 
-    - `horizons`: by input, the timestamp below which its tuples are ignored altogether.
+    - `horizons`: by input, the timestamp below which its tuples are ignored altogether. A relation
+      begins at its horizon with its content of that instant, as if it had been inserted then.
     - `start`: the instant of the query's submission. Its own result is empty before; streams
       inside it are not cut.
     - `watermarks`: of the inputs that have not ended. Only instants below all of them are final,
@@ -53,8 +54,10 @@ def run(plan: Node, inputs: Inputs, **options: Unpack[Options]) -> Outcome:
         if name not in arrivals:
             raise ValueError(f"no input is given for {stream.name}")
         admission = admit(stream, (_conformed(stream, a) for a in arrivals[name]))
-        above = (a for a in admission.accepted if a.timestamp >= horizons.get(name, a.timestamp))
-        tuples[name], outcome.rejects[stream.name] = _matched(above)
+        tuples[name], outcome.rejects[stream.name] = _matched(admission.accepted)
+        if name in horizons:
+            begin = _content_from if stream.is_relation else _from
+            tuples[name] = begin(horizons[name], tuples[name])
         outcome.late[stream.name] = admission.late
     meaning = Meaning(tuples, watermarks)
     frontier = meaning.frontier(plan)
@@ -101,6 +104,20 @@ def _matched(arrivals: Iterable[Arrival]) -> tuple[tuple[Arrival, ...], tuple[Ar
         present[arrival.row] += 1 if arrival.op == "+" else -1
         counted.append(arrival)
     return tuple(counted), tuple(rejected)
+
+
+def _from(horizon: int, arrivals: Iterable[Arrival]) -> tuple[Arrival, ...]:
+    return tuple(a for a in arrivals if a.timestamp >= horizon)
+
+
+def _content_from(horizon: int, changes: Sequence[Arrival]) -> tuple[Arrival, ...]:
+    """A relation's content at the horizon, inserted there, and what changes later."""
+    content: Counter[Row] = Counter()
+    for change in changes:
+        if change.timestamp <= horizon:
+            content[change.row] += 1 if change.op == "+" else -1
+    inserted = (Arrival(0, horizon, 0, row) for row in content.elements())
+    return (*inserted, *_from(horizon + 1, changes))
 
 
 def _by_lower_name(mapping: Mapping[str, _T]) -> dict[str, _T]:

@@ -25,9 +25,12 @@ from thalweg.engine.shared.groups.regroup_actions import Grouping, RegroupAction
 from thalweg.engine.shared.groups.regrouping import regroup
 from thalweg.engine.shared.groups.roster import Roster, Snapshot
 from thalweg.engine.shared.ingest.landing import Landing, Receipt
+from thalweg.engine.shared.older_relations import adopt_relations
 from thalweg.engine.shared.registering import Registering
 from thalweg.engine.shared.results.archive import Archive
+from thalweg.engine.shared.results.contents import Contents
 from thalweg.engine.shared.results.emission import Emission, Outlet
+from thalweg.engine.shared.results.present import content, frontier_of
 from thalweg.engine.shared.results.results import Results
 from thalweg.engine.shared.state.manifest import Manifest
 from thalweg.engine.shared.state.store import Store
@@ -39,6 +42,7 @@ from thalweg.engine.shared.tick.measures import Tick
 from thalweg.engine.shared.tick.plan import Plan
 from thalweg.engine.shared.tick.plan_files import PlanFiles
 from thalweg.engine.shared.tick.ticks import (
+    CHANGES_BEFORE_REDUCING,
     ROWS_FOR_MORE_TASKS,
     SECONDS_FOR_MORE_TASKS,
     Ticks,
@@ -74,6 +78,7 @@ class SharedEngine:
         rows_for_more_tasks: int = ROWS_FOR_MORE_TASKS,
         seconds_for_more_tasks: float = SECONDS_FOR_MORE_TASKS,
         retained_ticks: int = RETAINED_TICKS,
+        changes_before_reducing: int = CHANGES_BEFORE_REDUCING,
         sharing: Sharing = Sharing.WHERE_IT_PAYS,
     ) -> None:
         self.store = Store(folder, durable=durable)
@@ -85,6 +90,10 @@ class SharedEngine:
         self.results = Results(self.folder)
         self.archive = Archive(self.store, self.folder, self.roster_entry)
         self.grouping = Grouping(sharing, shrunk=set(self.roster.groups))
+        if self.store.note("contents") is None:  # ticks up to this one have gone without a trace
+            oldest = self.store.outputs.oldest_tick() or self.store.tick()[0] + 1
+            self.store.write_note("contents", str(oldest - 1).encode())
+        self._has_adopted = self.store.tick()[0] == 0
         self._pool = Pool()
         self._durable = durable
         self._lock = threading.RLock()
@@ -93,7 +102,12 @@ class SharedEngine:
         self._delivery = Delivery(self.roster, self.results, plan_files)
         if outlet is not None:
             self.outlet = outlet
-        commit = Commit(self.store, self.manifest, self.results, retained_ticks=retained_ticks)
+        self.contents = Contents(
+            self.store, self.folder, self.roster_entry, self.archive.group, durable=durable
+        )
+        commit = Commit(
+            self.store, self.manifest, self.results, self.contents, retained_ticks=retained_ticks
+        )
         self.ticks = Ticks(
             self.store,
             self.manifest,
@@ -104,7 +118,9 @@ class SharedEngine:
             commit,
             plan_files,
             self.grouping.observed,
-            TickSettings(rows_for_more_tasks, seconds_for_more_tasks, durable),
+            TickSettings(
+                rows_for_more_tasks, seconds_for_more_tasks, durable, changes_before_reducing
+            ),
         )
 
     def close(self) -> None:
@@ -212,6 +228,14 @@ class SharedEngine:
         """Results of a tick that failed must not be mistaken for those of its next attempt."""
         self.results.keep_only(self.store.outputs.bundles())
 
+    # --- what is now
+
+    def content(self, query: QueryDef) -> tuple[int, pl.DataFrame]:
+        """The last final instant of a relation, and its rows then (`c…`)."""
+        with self._lock:
+            final = frontier_of(self, query.name)
+            return final - 1, content(self, query)
+
     # --- time
 
     def watermark(self, stream: str) -> int:
@@ -247,6 +271,7 @@ class SharedEngine:
             began = time.perf_counter()
             cut = self.ticks.pending()
             if cut is None:
+                self.adopt_relations()
                 self._regroup()
                 cut = self.ticks.write_down(limit, is_idle)
             return None if cut is None else self.ticks.run(cut, began)
@@ -262,6 +287,16 @@ class SharedEngine:
         """Run a tick for some of its queries only, and forget it; raises as it would."""
         with self._lock:
             self.ticks.rehearse(cut, names)
+
+    def adopt_relations(self) -> None:
+        """Once, in a data directory of a version that did not keep relations whole."""
+        with self._lock:
+            if self._has_adopted or self.ticks.pending() is not None:
+                return
+            self._has_adopted = True
+            adopt_relations(
+                self.store, self.manifest, self.plan, self.streams, durable=self._durable
+            )
 
     def _regroup(self) -> None:
         """Before a tick. If nothing could be done after the last one, it can't be now."""

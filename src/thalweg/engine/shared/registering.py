@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import msgspec
 
 from thalweg.engine.shared.compile.columns import needed_columns
+from thalweg.engine.shared.compile.history import Gap, gaps_of, is_in_stems, looks_at_history
 from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.compile.query import compile_query
 from thalweg.engine.shared.groups.cost_model import Sharing
 from thalweg.engine.shared.state.names import GROUP
 from thalweg.engine.shared.state.runs import Begun
 from thalweg.engine.shared.state.store import Store
-from thalweg.engine.shared.tick.cut import watermark
+from thalweg.engine.shared.tick.cut import Cut, watermark
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.plan.nodes import check_output, resolution_us
 from thalweg.plan.shapes import TemplateId, shape_of
@@ -36,6 +37,7 @@ class _Common:
     columns: tuple[str, ...]
     reads: tuple[StreamDef, ...]
     streams: tuple[str, ...]  # in order of name
+    keeps_content: bool
     forms: Alike
 
 
@@ -61,7 +63,9 @@ class Registering:
                 raise NameTaken(f"{name}: names that begin with {GROUP} are the engine's own")
         self._known = store.runs.begun(names)
         self._groups = store.runs.groups_of(names)
-        self._epoch = store.tick()[0] + 1
+        last, record = store.tick()
+        self._pending = None if record is None else msgspec.msgpack.decode(record, type=Cut)
+        self._epoch = last + 1
         self._lasting_before = store.runs.lasting_before(self._epoch)
         fresh = [n for n in names if n not in self._known]
         first = store.take_numbers("runs", len(fresh)) if fresh else 0
@@ -69,6 +73,7 @@ class Registering:
         self._common: dict[TemplateId, _Common] = {}
         self._begun: dict[tuple[TemplateId, bool], Begun] = {}
         self._fresh: list[tuple[str, Begun]] = []
+        self._found_gaps: dict[object, tuple[Gap, ...]] = {}
 
     def runs(self) -> list[Run]:
         """The queries as the engine runs them: as the book knows them, or new."""
@@ -93,18 +98,46 @@ class Registering:
                 self._begun_of(query, common), run=self._numbers[query.name]
             )
             self._fresh.append((query.name, begun))
+        horizons = self._pool.one(_pairs(begun.horizons))
         return Run(
             query.name,
             common.columns,
             common.streams,
             begun.epoch,
             begun.started,
-            self._pool.one(_pairs(begun.horizons)),
+            horizons,
             found if isinstance(found, NormalQuery) else None,
             plan if query.name not in self._groups else None,
             number=begun.run,
             lasting_plan=begun.epoch < self._lasting_before,
+            gaps=self._gaps(query, begun) if horizons else (),
+            keeps_content=common.keeps_content,
         )
+
+    def _gaps(self, query: QueryDef, begun: Begun) -> tuple[Gap, ...]:
+        key = query.template_id, begun.started, _pairs(begun.horizons)
+        if query.template_id is not None and key in self._found_gaps:
+            return self._found_gaps[key]
+        found = gaps_of(query.plan, begun.started, begun.horizons)
+        for name, since in begun.horizons.items():
+            # In data directories of versions that did not keep relations whole.
+            is_lost = self._streams[name].is_relation and self._complete_from(name, ()) > BEGINNING
+            if is_lost and since > BEGINNING:
+                found = (*found, Gap(name, None, since, FOREVER))
+        self._found_gaps[key] = found = tuple(
+            replace(g, columns=self._unkept(query, g)) for g in found
+        )
+        return found
+
+    def _unkept(self, query: QueryDef, gap: Gap) -> tuple[str, ...]:
+        """The columns that are missing longer than the tuples themselves."""
+        stream = self._streams[gap.stream]
+        if not stream.wide or query.name in self._known or query.from_now:
+            return ()
+        needed = needed_columns([compile_query(query.plan)])[gap.stream]
+        tuples = self._complete_from(gap.stream, ())
+        late = (c for c in sorted(needed) if self._complete_from(gap.stream, (c,)) > tuples)
+        return tuple(stream.fields[c].name for c in late)
 
     def _common_of(self, query: QueryDef) -> _Common:
         if query.template_id is None:
@@ -121,6 +154,7 @@ class Registering:
             self._pool.one(shape.columns),
             shape.streams,
             self._pool.one(tuple(sorted(s.name for s in shape.streams))),
+            shape.kind is None and not is_in_stems(query.plan),
             Alike(self._pool),
         )
 
@@ -138,7 +172,13 @@ class Registering:
         horizons = self._horizons(query, common)
         if query.from_now and started is not None:
             # Tuples of this very instant may have come, and gone unread, before.
-            horizons = {s: max(started, h) for s, h in horizons.items()}
+            horizons = {
+                s: h if self._streams[s].is_relation else max(started, h)
+                for s, h in horizons.items()
+            }
+        for name in common.streams:
+            if self._streams[name].is_relation:
+                horizons[name] = max(horizons[name], self._content_from(query, name, started))
         return Begun(0, self._epoch, started, horizons)
 
     def _find_watermark(self, stream: str) -> int:
@@ -152,6 +192,17 @@ class Registering:
         if not all(map(self._store.inputs.is_whole, common.reads)):
             needed = needed_columns([compile_query(query.plan)])
         return {s: self._complete_from(s, columns) for s, columns in needed.items()}
+
+    def _content_from(self, query: QueryDef, relation: str, started: int | None) -> int:
+        """Where a relation begins, with its content, for a query that looks at more than that."""
+        reduced = self._store.inputs.relation(relation).reduced
+        if self._pending is not None:
+            reduced = self._pending.reduced.get(relation, reduced)
+        if reduced == BEGINNING:
+            return BEGINNING
+        is_in_sight = started is None or started < reduced - 1
+        looks = is_in_sight or looks_at_history(query.plan, relation)
+        return reduced - 1 if looks else BEGINNING
 
 
 def _pairs(horizons: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

@@ -26,6 +26,7 @@ from thalweg.engine.site.lock import FolderLock
 _LISTED = {
     "segments": "SELECT DISTINCT bundle FROM segments",
     "results": "SELECT DISTINCT bundle FROM results",
+    "contents": "SELECT DISTINCT bundle FROM contents",
     LANDED: "SELECT DISTINCT file FROM landed WHERE file IS NOT NULL",
 }
 
@@ -119,12 +120,18 @@ def restore(source: Path, folder: Path) -> None:
         stage.rename(folder)
 
 
+def _listed(book: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    """Folders, and how their files are listed; older books do not have all of them."""
+    there = {name for (name,) in book.execute("SELECT name FROM sqlite_master")}
+    return ((folder, sql) for folder, sql in _LISTED.items() if sql.split()[4] in there)
+
+
 def _check(source: Path, stage: Path) -> None:
     """Whether every file that the book lists is there."""
     if not (stage / BOOK).exists():
         raise BackupError(f"{source} is not a backup: it has no {BOOK}")
     with closing(sqlite3.connect(stage / BOOK)) as book:
-        for folder, sql in _LISTED.items():
+        for folder, sql in _listed(book):
             for (file,) in book.execute(sql):
                 if not (stage / folder / file).exists():
                     raise BackupError(f"{source} is not whole: {folder}/{file} is missing")

@@ -23,6 +23,7 @@ from thalweg.engine.shared.tick.ticks import ROWS_FOR_MORE_TASKS, SECONDS_FOR_MO
 from thalweg.engine.site.errors import WrongUse
 from thalweg.engine.site.explaining_groups import explain_sharing
 from thalweg.engine.site.explanation import Explanation
+from thalweg.engine.site.history import still_missing
 from thalweg.plan.catalog import QueryDef
 from thalweg.plan.nodes import Node, base_streams, inputs_of
 from thalweg.plan.text import node_text, plan_text
@@ -41,7 +42,7 @@ def explain(site: Site, what: str, form: str) -> Explanation:
         raise WrongUse(f"EXPLAIN has the forms {', '.join(FORMS)}, not {form}")
     standing = site.catalog.find(what.strip())
     if isinstance(standing, QueryDef):
-        return _explained(site, standing, form)
+        return _with_history(site, standing, _explained(site, standing, form))
     if form == "shared":
         raise WrongUse("only a standing query is answered by a group: submit it first")
     script = site.compiler(what, site.catalog, name="<cql>")
@@ -52,6 +53,15 @@ def explain(site: Site, what: str, form: str) -> Explanation:
         return parts[0]
     texts = [f"{q.name}:\n{p.text}" for q, p in zip(script.queries, parts, strict=True)]
     return Explanation("\n\n".join(texts), [p.data for p in parts])
+
+
+def _with_history(site: Site, query: QueryDef, found: Explanation) -> Explanation:
+    """And what its windows lack of the past, while they do."""
+    missing = still_missing(site, query)
+    if not missing or not isinstance(found.data, dict):
+        return found
+    text = "\n".join([found.text, *(f"note: {line}" for line in missing)])
+    return Explanation(text, {**found.data, "history": missing})
 
 
 def _explained(site: Site, query: QueryDef, form: str) -> Explanation:

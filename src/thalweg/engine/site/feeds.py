@@ -6,11 +6,13 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.site.errors import Busy
 from thalweg.engine.site.parking import last_line
 from thalweg.engine.site.silence import Silence
+from thalweg.engine.site.source_folders import folder_of
 from thalweg.engine.site.supervised import SupervisedThread
 from thalweg.engine.sources.feed import LARGEST_BACKLOG, Feed, Full, Source, Stopped
 from thalweg.plan.catalog import StreamDef
@@ -39,6 +41,11 @@ class SiteFeed(Feed):
         self._landed = landed
         self._silence = Silence(stream.idle_ms)
         self._waiting = 0
+        self._folder = folder_of(engine.store, stream.name)
+
+    @property
+    def folder(self) -> Path:
+        return self._folder
 
     def begin(self, open_source: Callable[[], Source]) -> None:
         """Run a source on a thread of its own."""

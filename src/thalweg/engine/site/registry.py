@@ -11,6 +11,7 @@ from pathlib import Path
 from thalweg.engine.failures import FAILURES, will_pass
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.sinks.base import Sink
+from thalweg.engine.site import source_folders
 from thalweg.engine.site.book import Book, script_of
 from thalweg.engine.site.feeds import Feeds
 from thalweg.engine.site.outlet import SiteOutlet
@@ -60,6 +61,8 @@ class Registry:
         with _without_collections():
             self._restore_definitions(parked)
         open_sink = self._open_sink
+        self._engine.adopt_relations()
+        source_folders.sweep(self._engine.store, (s.name for s in self.catalog.streams()))
         for query, name, target, folder in self._book.working_sinks():
             if query not in parked:
                 self._attach_again(query, name, lambda t=target, f=folder: open_sink(t, Path(f)))
@@ -143,12 +146,17 @@ class Registry:
                 for definition in dropped:
                     self._unregister(definition)
                 self._register(created)
+                for definition in created:
+                    if isinstance(definition, StreamDef):
+                        source_folders.begin(self._engine.store, definition.name)
         except BaseException:
             # The transaction took back what was written; take back what was done.
             self._engine.restore(before)
             self._begin_feeds(halted)
             raise
         self._settle(catalog, [d for d in created if isinstance(d, QueryDef)])
+        if halted:
+            source_folders.sweep(self._engine.store, (s.name for s in catalog.streams()))
         self._begin_feeds([d for d in created if isinstance(d, StreamDef)])
 
     def _write(self, script: Script, text: Text) -> None:
@@ -181,6 +189,7 @@ class Registry:
             self._engine.drop_query(definition.name)
         elif isinstance(definition, StreamDef):
             self._engine.drop_stream(definition.name)
+            source_folders.end(self._engine.store, definition.name)
 
     def _begin_feeds(self, streams: Iterable[StreamDef]) -> None:
         for stream in streams:

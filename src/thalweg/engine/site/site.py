@@ -9,7 +9,7 @@ for page in site.results("hot"): ...
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -29,16 +29,18 @@ from thalweg.engine.site.explaining_groups import explain_group, explain_groups,
 from thalweg.engine.site.explanation import Explanation
 from thalweg.engine.site.feeds import Feeds, SiteFeed
 from thalweg.engine.site.following import follow_pages
+from thalweg.engine.site.history import Notice, notices
 from thalweg.engine.site.listeners import Listeners
 from thalweg.engine.site.lock import FolderLock
 from thalweg.engine.site.metrics import SiteMetrics
+from thalweg.engine.site.now import Content, content_of, select
 from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.positions import START, Position
 from thalweg.engine.site.reading import Changes, Page, Reader
 from thalweg.engine.site.registry import OpenSink, OpenSource, Registry
 from thalweg.engine.site.scripts import CompileEach, Compiler, Script, Text
 from thalweg.engine.site.settings import SiteSettings
-from thalweg.engine.site.status import Health, QueryStatus, StreamStatus
+from thalweg.engine.site.status import Health, QueryStatus, StreamStatus, instant_text
 from thalweg.engine.site.status_collector import StatusCollector
 from thalweg.engine.site.tick_gate import TickGate
 from thalweg.engine.site.ticker import Ticked, Ticker
@@ -246,6 +248,22 @@ class Site:
         """The query's last rows."""
         return self.reader(self.query(query)).tail(rows)
 
+    def content(self, query: str) -> Content:
+        """What the query's result holds at the last instant that is final for it."""
+        return content_of(self, self.query(query))
+
+    def select(self, text: str) -> Content:
+        """The answer to one SELECT over results, relations and windows, as of the last instant that
+        is final for all that it reads."""
+        return select(self, text)
+
+    def complete_from(self, query: str) -> str | None:
+        """The instant from which all that the query has said can be read; None: from its start."""
+        found = self.query(query)
+        since = self.engine.archive.complete_from(found.name)
+        stream = shape_of(found).streams[0]
+        return instant_text(since, stream.resolution_us, stream.timestamp_type.is_temporal)
+
     def ending(self, query: QueryDef) -> str | None:
         """Why nothing will follow what the query has said, if that is so."""
         if self._closed:
@@ -307,6 +325,10 @@ class Site:
             pack(stage, target)
 
     # --- what is going on
+
+    def notices(self, queries: Iterable[QueryDef]) -> list[Notice]:
+        """Which of these queries began with less than their windows ask for."""
+        return notices(self, queries)
 
     def queries(self) -> list[QueryStatus]:
         return self.status.queries()

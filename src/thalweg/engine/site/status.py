@@ -25,7 +25,9 @@ class QueryStatus:
     made when somebody reads or listens: where nobody listens, there is no count of them."""
 
     name: str
-    state: str  # waiting (no tick yet), running, finished (its streams have ended), parked
+    # waiting (no tick yet), filling (its windows began with less than they ask for), running,
+    # finished (its streams have ended), parked
+    state: str
     kind: str  # relation, or ISTREAM, DSTREAM, RSTREAM
     columns: list[tuple[str, str]]
     streams: list[str]
@@ -37,6 +39,7 @@ class QueryStatus:
     )
     started: int | None
     horizons: dict[str, int]
+    complete_from: str | None  # where its windows began with less; `never` if that remains
     frontier: str | None
     error: str | None
     sinks: list[SinkStatus]

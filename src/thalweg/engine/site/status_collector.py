@@ -14,6 +14,7 @@ from thalweg.engine.shared.tick.cut import watermark
 from thalweg.engine.site.book import Parked, kind_of
 from thalweg.engine.site.errors import Unknown
 from thalweg.engine.site.groups import GroupStatus, group_status
+from thalweg.engine.site.history import completion
 from thalweg.engine.site.savings import Cost
 from thalweg.engine.site.status import (
     Health,
@@ -106,9 +107,12 @@ class StatusCollector:
         run = self.site.engine.roster.run_of(query.name)
         frontier = frontiers.get(run.flow) if run is not None else None
         shape = shape_of(query)
+        gaps = running.gaps if running is not None else ()
+        complete, is_filling = completion(gaps, frontier, shape.streams[0])
+        state = _query_state(parked, frontier)
         return QueryStatus(
             name=query.name,
-            state=_query_state(parked, frontier),
+            state="filling" if is_filling and state == "running" else state,
             kind=shape.kind.value if shape.kind is not None else "relation",
             columns=[(f.name, str(f.type)) for f in shape.schema],
             streams=[s.name for s in shape.streams],
@@ -118,6 +122,7 @@ class StatusCollector:
             cost_s=self._cost_s(query.name, home, sizes),
             started=running.started if running is not None else None,
             horizons=dict(running.horizons) if running is not None else {},
+            complete_from=complete,
             frontier=_instant_text(frontier, shape.streams[0]),
             error=f"tick {parked.tick}: {parked.error}" if parked is not None else None,
             sinks=sinks,

@@ -1,8 +1,8 @@
-"""Early projection: of a stream's columns, only those that somebody looks at are kept.
+"""Which of a stream's columns are kept: all, but for wide ones that nobody looks at.
 
-What lands has all columns. SteMs, and all that is computed from them, have those that some query
-needs at the time. A query that wants more sees the stream with all its columns from its next tuple
-on; what was stored before lacks them, and lies behind the query's horizon.
+What lands has all columns, and so have SteMs, for queries to come. A column that its stream
+declares WIDE is kept while some query looks at it. A query that wants one that was not kept sees
+the stream from its next tuple on; what was stored before lies behind the query's horizon.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from thalweg.engine.shared.compile import physical as ph
+from thalweg.plan.catalog import StreamDef
 from thalweg.plan.expr import Expr, columns_of
 
 Needed = dict[str, frozenset[int]]
@@ -21,6 +22,12 @@ def needed_columns(outputs: Iterable[ph.AnyOp]) -> Needed:
     for output in outputs:
         look.at(output, None)
     return {stream: frozenset(columns) for stream, columns in look.found.items()}
+
+
+def kept_columns(stream: StreamDef, needed: frozenset[int]) -> frozenset[int]:
+    """Of a stream's columns, those that its SteMs have."""
+    kept = needed.union(range(len(stream.fields))).difference(set(stream.wide) - needed)
+    return kept or frozenset((0,))  # a frame needs a column to have a height
 
 
 class _Look:

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from thalweg.engine.shared.compile import physical as ph
-from thalweg.engine.shared.compile.columns import needed_columns
+from thalweg.engine.shared.compile.columns import kept_columns, needed_columns
 from thalweg.engine.shared.compile.encoding import digest
+from thalweg.engine.shared.compile.history import Gap
 from thalweg.engine.shared.compile.query import compile_query
 from thalweg.engine.shared.compile.semijoins import lasting_semi, semi
 from thalweg.engine.shared.kernels.join.probing import indexes
 from thalweg.engine.shared.state.inputs import Stems
 from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.plan.catalog import StreamDef
-from thalweg.plan.expr import Expr
+from thalweg.plan.expr import Col, Expr
 from thalweg.plan.nodes import Node
-from thalweg.plan.windows import BEGINNING
+from thalweg.plan.windows import BEGINNING, FOREVER
 from thalweg.sharing.core import NormalQuery
 
 
@@ -40,6 +41,8 @@ class Run:
     made: ph.Ending | None = None  # for a group's own run
     number: int = 0  # a query's creation number, part of its rows' ids
     lasting_plan: bool = False  # whether it began when semi-joins were planned otherwise
+    gaps: tuple[Gap, ...] = ()  # what its windows lacked when it began
+    keeps_content: bool = False  # whether its content has to be kept when old results go
 
     @cached_property
     def output(self) -> ph.Ending:
@@ -78,12 +81,14 @@ def make_plan(queries: Iterable[Run], streams: Mapping[str, StreamDef], present:
         )
         for name, members in flows.items()
     )
-    used = sorted({s for f in made for s in f.streams})
+    read = {s for f in made for s in f.streams}
+    used = sorted(read.union(s.name for s in streams.values() if s.is_retained))
+    needed = needed_columns(o for f in made for _, o in f.outputs)
     return Plan(
         made,
-        {s: _stems(s, made, present.get(s, ())) for s in used},
+        {s: _stems(streams[s], made, present.get(s, ())) for s in used},
         {s: tuple(f.type for f in streams[s].fields) for s in used},
-        needed_columns(o for f in made for _, o in f.outputs),
+        {s: kept_columns(streams[s], needed.get(s, frozenset())) for s in used},
         frozenset(s for s in used if streams[s].is_relation),
     )
 
@@ -95,14 +100,17 @@ def _interned(op: ph.AnyOp, pool: dict[ph.AnyOp, ph.AnyOp]) -> ph.AnyOp:
 
 
 def _stems(
-    stream: str, flows: tuple[Flow, ...], present: tuple[tuple[Expr, ...], ...]
+    stream: StreamDef, flows: tuple[Flow, ...], present: tuple[tuple[Expr, ...], ...]
 ) -> tuple[tuple[Expr, ...], ...]:
-    """The keys by which joins probe this stream; the plain log where none does."""
+    """The keys by which joins probe this stream; the plain log where none does. Changes of a
+    relation lie by their whole row, so that those that take each other back meet."""
+    if stream.is_relation:
+        return (tuple(Col(i, f.type) for i, f in enumerate(stream.fields)),)
     wanted: dict[tuple[Expr, ...], None] = {}
     for op in (op for flow in flows for op in flow.operators):
         if isinstance(op, ph.Join):
             for position, source in enumerate(op.inputs):
-                if isinstance(source, ph.Source) and source.stream == stream:
+                if isinstance(source, ph.Source) and source.stream == stream.name:
                     wanted.update(dict.fromkeys(k for k in indexes(op, position) if k))
     keys = tuple(wanted) or ((),)
     kept = tuple(k for k in present if k in keys)
@@ -112,7 +120,7 @@ def _stems(
 def floor_of(stream: str, flows: Iterable[Flow], reached: Mapping[str, int]) -> int:
     """The instant below which no flow looks at the stream's tuples again."""
     floors = [_needed(flow, stream, reached[flow.name]) for flow in flows if stream in flow.streams]
-    return min(floors)
+    return min(floors, default=FOREVER)
 
 
 def _needed(flow: Flow, stream: str, frontier: int) -> int:

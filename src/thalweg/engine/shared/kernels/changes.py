@@ -1,8 +1,4 @@
-"""Base relations: changes in order, where a minus that matches no row is rejected.
-
-With S the running sum of a row's changes and m its multiplicity before, a minus is rejected when
-m + S falls below zero and below every earlier value: each rejection lifts the level by one.
-"""
+"""Base relations: changes in order, where a minus that matches no row is rejected."""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ import polars as pl
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.frames import (
     FOREVER,
-    POS,
     TS,
     E,
     H,
@@ -21,6 +16,7 @@ from thalweg.engine.shared.frames import (
     names,
 )
 from thalweg.engine.shared.kernels.running import append_sums, stored_sums
+from thalweg.engine.shared.state import relations
 from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.tick.plan import Flow
 from thalweg.engine.shared.tick.task import Task
@@ -54,18 +50,7 @@ def _judge(task: Task, flow: Flow, op: ph.Changes) -> pl.DataFrame:
     else:
         keyed = keyed.join(stored.drop(H), on=columns, how="left", nulls_equal=True)
         keyed = keyed.with_columns(pl.col(COUNT).fill_null(0))
-    level = (pl.col(COUNT) + pl.col(W).cum_sum()).over(columns)
-    lowest = pl.col("_level").cum_min().shift(1).over(columns).fill_null(0)
-    result = (
-        keyed.sort(TS, POS)
-        .with_columns(level.alias("_level"))
-        .with_columns(
-            ((pl.col("_level") < 0) & (pl.col("_level") < lowest) & (pl.col(W) < 0)).alias(
-                "_rejected"
-            )
-        )
-        .drop("_level", COUNT)
-    )
+    result = relations.judged(keyed, columns, pl.col(COUNT)).drop(COUNT)
     kept = result.filter(~pl.col("_rejected")).rename({W: COUNT})
     append_sums(task, table, kept.select(*columns, H, COUNT), columns, [COUNT])
     return result

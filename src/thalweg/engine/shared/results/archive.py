@@ -81,7 +81,7 @@ class Archive:
         tick, ranges = oldest
         before = [group for since, group in self._store.runs.memberships(query) if since <= tick]
         if before:
-            group = self._group(before[-1])
+            group = self.group(before[-1])
             run = None if group is None else group.run
         else:
             run = self._registered(query)
@@ -115,7 +115,7 @@ class Archive:
         if said.group is None:
             return results.rows([s for _, s in said.segments])
         member = self._registered(query)
-        group = self._group(said.group)
+        group = self.group(said.group)
         if member is None or member.normal is None or group is None:
             return pl.DataFrame()
         if group.family is not None:
@@ -128,7 +128,8 @@ class Archive:
         )
         return changes(family, started, ended, said.low, said.upto).drop(MEMBER)
 
-    def _group(self, name: str) -> RunningGroup | None:
+    def group(self, name: str) -> RunningGroup | None:
+        """One that runs, or whose results are retained."""
         if name not in self._groups:
             packed = self._store.runs.group(name)
             if packed is None:

@@ -39,6 +39,16 @@ class Landed(NamedTuple):
     floor: int = BEGINNING
 
 
+class Relation(NamedTuple):
+    """What is known of a base relation's stored changes: those below `reduced` are what is left of
+    them, and rejected ones below `reported` were set aside. After the last reduction there were
+    `rows_left`."""
+
+    reduced: int = BEGINNING
+    reported: int = BEGINNING
+    rows_left: int = 0
+
+
 class Inputs:
     def __init__(self, db: Connection) -> None:
         self._db = db
@@ -237,6 +247,29 @@ class Inputs:
         ((newest,),) = self._db.all(sql, stream)
         return None if newest is None else int(newest)
 
+    # --- relations
+
+    def relation(self, stream: str) -> Relation:
+        sql = "SELECT reduced, reported, rows_left FROM relations WHERE stream = ?"
+        rows = self._db.all(sql, stream)
+        return Relation(*rows[0]) if rows else Relation()
+
+    def write_relation(self, stream: str, relation: Relation) -> None:
+        with self._db.transaction() as db:
+            db.execute("INSERT OR REPLACE INTO relations VALUES (?, ?, ?, ?)", (stream, *relation))
+
+    def make_whole(self, stream: str, columns: int) -> None:
+        """Nothing of a relation is missing any more."""
+        with self._db.transaction() as db:
+            db.execute("UPDATE floors SET complete_from = ? WHERE stream = ?", (BEGINNING, stream))
+            db.execute("DELETE FROM kept_columns WHERE stream = ?", (stream,))
+            db.executemany(
+                "INSERT INTO kept_columns VALUES (?, ?, ?)",
+                [(stream, place, BEGINNING) for place in range(columns)],
+            )
+
+    # --- indexes
+
     def stems(self) -> Stems:
         """The keys by which streams are indexed at present."""
         found: Stems = {}
@@ -257,7 +290,9 @@ class Inputs:
 
     def delete(self, stream: str) -> None:
         """A later stream of the same name starts from nothing."""
-        tables = "partitions batches landed resume_points floors set_aside stems kept_columns"
+        tables = (
+            "partitions batches landed resume_points floors set_aside stems kept_columns relations"
+        )
         with self._db.transaction() as db:
             for table in tables.split():
                 db.execute(f"DELETE FROM {table} WHERE stream = ?", (stream,))

@@ -54,6 +54,13 @@ class Manifest:
         self._store.change_segments(added.values(), [])
         self.segments |= added
 
+    def drop(self, segments: Iterable[Segment]) -> None:
+        """State that is replaced; its files go with the next tick."""
+        gone = [s.key for s in segments]
+        self._store.change_segments([], gone)
+        for key in gone:
+            del self.segments[key]
+
     def purge_stream(self, stream: str) -> None:
         """The SteMs of a stream that is dropped."""
         gone = [key for key, s in self.segments.items() if stem_stream(s.table) == stream]

@@ -61,6 +61,11 @@ def result_table(run: str, part: str = "") -> Table:
     return _table("result", run, part)
 
 
+def content_table(query: str) -> Table:
+    """What a query's result held when its oldest retained tick began."""
+    return _table("content", query)
+
+
 def family_table(group: str, place: int) -> Table:
     """What the members of one family of a group say in a tick."""
     return _table("family", group, str(place))
@@ -114,6 +119,7 @@ def rejects_file(stream: str) -> str:
     return f"rejects/{file_name(stream)}.jsonl"
 
 
-def source_folder(stream: str) -> str:
-    """What a stream's source keeps for itself."""
-    return f"sources/{file_name(stream)}"
+def source_folder(stream: str, number: int | None = None) -> str:
+    """What a stream's source keeps for itself; `number` tells streams of one name apart, of which
+    each was created after the other was dropped."""
+    return f"sources/{file_name(stream)}" + ("" if number is None else f"~{number}")

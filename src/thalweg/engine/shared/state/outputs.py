@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
 
 import msgspec
 
 from thalweg.engine.shared.state.connection import Connection
-from thalweg.engine.shared.state.names import Table, result_table
+from thalweg.engine.shared.state.names import Table, content_table, result_table
 from thalweg.engine.shared.state.segments import Segment
 
 Ranges = dict[str, tuple[int, int]]  # flow -> the instants [from, upto) of a tick
@@ -47,6 +49,38 @@ class Outputs:
         rows = self._db.all("SELECT tick, ranges FROM retained ORDER BY tick LIMIT 1")
         return (rows[0][0], msgspec.msgpack.decode(rows[0][1], type=Ranges)) if rows else None
 
+    def oldest_tick(self) -> int | None:
+        ((tick,),) = self._db.all("SELECT min(tick) FROM retained")
+        return None if tick is None else int(tick)
+
+    def by_tick(self, upto: int) -> Iterator[tuple[int, list[Segment]]]:
+        """The segments of each retained tick up to this one."""
+        sql = "SELECT tick, packed FROM results WHERE tick <= ? ORDER BY tick"
+        decode = msgspec.msgpack.Decoder(Segment).decode
+        for tick, rows in groupby(self._db.all(sql, upto), key=itemgetter(0)):
+            yield int(tick), [decode(packed) for _, packed in rows]
+
+    # --- contents of results, as of the oldest retained tick
+
+    def contents(self, table: Table) -> list[Segment]:
+        decode = msgspec.msgpack.Decoder(Segment).decode
+        rows = self._db.all("SELECT packed FROM contents WHERE name = ?", table)
+        return [decode(packed) for (packed,) in rows]
+
+    def change_contents(self, added: Iterable[Segment], removed: Iterable[Segment]) -> None:
+        encode = msgspec.msgpack.Encoder().encode
+        with self._db.transaction() as db:
+            db.executemany(
+                "DELETE FROM contents WHERE bundle = ? AND start = ?", [s.key for s in removed]
+            )
+            db.executemany(
+                "INSERT INTO contents VALUES (?, ?, ?, ?)",
+                [(s.bundle, s.offset, s.table, encode(s)) for s in added],
+            )
+
+    def content_bundles(self) -> set[str]:
+        return {bundle for (bundle,) in self._db.all("SELECT DISTINCT bundle FROM contents")}
+
     def bundles(self) -> set[str]:
         return {bundle for (bundle,) in self._db.all("SELECT DISTINCT bundle FROM results")}
 
@@ -54,6 +88,7 @@ class Outputs:
         """What a query has said, and how far its sinks have come: it is gone."""
         with self._db.transaction() as db:
             db.execute("DELETE FROM results WHERE name = ?", (result_table(query),))
+            db.execute("DELETE FROM contents WHERE name = ?", (content_table(query),))
             db.execute("DELETE FROM sink_progress WHERE query = ?", (query,))
             db.execute("DELETE FROM row_counts WHERE query = ?", (query,))
 

@@ -104,6 +104,14 @@ class Runs:
         sql = "SELECT since, group_name FROM memberships WHERE query = ? ORDER BY since"
         return [(int(since), group) for since, group in self._db.all(sql, query)]
 
+    def all_memberships(self) -> list[tuple[str, int, int | None, str]]:
+        """(query, the first tick, the first tick in another group, group)"""
+        sql = (
+            "SELECT query, since, lead(since) OVER (PARTITION BY query ORDER BY since), group_name "
+            "FROM memberships"
+        )
+        return [(q, int(since), until, group) for q, since, until, group in self._db.all(sql)]
+
     def join(self, memberships: Iterable[tuple[str, int, str]]) -> None:
         """(query, the first tick, group)"""
         with self._db.transaction() as db:

@@ -1,7 +1,8 @@
 """The tables of the book, and the number of the data directory's format.
 
 What is promised about formats is in docs/upgrading.md. A change here, in the encoding of plans, in
-names or in hashing is a new format, with a migration in `upgrade`.
+names or in hashing is a new format, with a migration in `upgrade`; but for a new table, whose
+absence a data directory of the format can bear.
 """
 
 from __future__ import annotations
@@ -58,6 +59,9 @@ CREATE TABLE IF NOT EXISTS set_aside (
 CREATE TABLE IF NOT EXISTS kept_columns (
     stream TEXT NOT NULL, place INTEGER NOT NULL, since INTEGER NOT NULL,
     PRIMARY KEY (stream, place));
+CREATE TABLE IF NOT EXISTS relations (
+    stream TEXT PRIMARY KEY, reduced INTEGER NOT NULL, reported INTEGER NOT NULL,
+    rows_left INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS stems (
     stream TEXT NOT NULL, place INTEGER NOT NULL, keys BLOB NOT NULL, PRIMARY KEY (stream, place));
 CREATE TABLE IF NOT EXISTS segments (
@@ -73,6 +77,10 @@ CREATE TABLE IF NOT EXISTS results (
     tick INTEGER NOT NULL, bundle TEXT NOT NULL, start INTEGER NOT NULL, name TEXT NOT NULL,
     packed BLOB NOT NULL, PRIMARY KEY (tick, bundle, start)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS results_by_name ON results (name, tick);
+CREATE TABLE IF NOT EXISTS contents (
+    bundle TEXT NOT NULL, start INTEGER NOT NULL, name TEXT NOT NULL, packed BLOB NOT NULL,
+    PRIMARY KEY (bundle, start)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS contents_by_name ON contents (name);
 CREATE TABLE IF NOT EXISTS sink_progress (
     query TEXT NOT NULL, sink TEXT NOT NULL, value BLOB NOT NULL,
     PRIMARY KEY (query, sink)) WITHOUT ROWID;

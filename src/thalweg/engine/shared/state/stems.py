@@ -83,6 +83,9 @@ def reindexed(task: Task, stream: str, keys: tuple[Expr, ...]) -> list[Mapped]:
 def store(task: Task, stream: str) -> None:
     """Append the new tuples that this task owns to each of the stream's SteMs."""
     floor = task.spec.floors.get(stream, BEGINNING)
+    landed = task.landed(stream)
+    if landed.height:
+        task.report.oldest[stream] = int(landed[TS].min())  # type: ignore[arg-type]
     for keys in task.plan.stems[stream]:
         mine = own_new_tuples(task, stream, keys).frame.filter(pl.col(TS) >= floor)
         if mine.height:

@@ -161,6 +161,10 @@ class Store:
         rows = self.all("SELECT value FROM notes WHERE name = ?", name)
         return rows[0][0] if rows else None
 
+    def delete_note(self, name: str) -> None:
+        with self.transaction() as db:
+            db.execute("DELETE FROM notes WHERE name = ?", (name,))
+
     def write_note(self, name: str, value: bytes) -> None:
         with self.transaction() as db:
             db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, value))

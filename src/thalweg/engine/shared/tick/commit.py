@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 
 from thalweg.engine.shared.frames import POS, TS, W
 from thalweg.engine.shared.ingest.side_files import set_aside
+from thalweg.engine.shared.results.contents import Contents
 from thalweg.engine.shared.results.emission import Outlet
 from thalweg.engine.shared.results.results import Results
-from thalweg.engine.shared.state.inputs import REJECTED, behind
+from thalweg.engine.shared.state.inputs import REJECTED, Relation, behind
 from thalweg.engine.shared.state.manifest import Manifest, Segments
-from thalweg.engine.shared.state.names import rejecting_relation, state_owner, stem_table
+from thalweg.engine.shared.state.names import (
+    rejecting_relation,
+    state_owner,
+    stem_stream,
+    stem_table,
+)
 from thalweg.engine.shared.state.segments import Segment
 from thalweg.engine.shared.state.store import Store
 from thalweg.engine.shared.tick.cut import Cut
@@ -22,16 +28,25 @@ from thalweg.engine.shared.tick.spec import floors_of
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.windows import BEGINNING, FOREVER
 
+STEPS = 10  # in so many of them, the retained ticks are replaced by others
 SMOOTHING = 0.3  # weight of the newest observation of a fan-out
 
 
 class Commit:
-    """`retained_ticks`: for how many ticks results can be read back."""
+    """`retained_ticks`: for how many ticks results can be read back. Those that are older go some
+    at a time, when their changes have become content."""
 
     def __init__(
-        self, store: Store, manifest: Manifest, results: Results, *, retained_ticks: int
+        self,
+        store: Store,
+        manifest: Manifest,
+        results: Results,
+        contents: Contents,
+        *,
+        retained_ticks: int,
     ) -> None:
         self._store, self._manifest, self._results = store, manifest, results
+        self._contents = contents
         self.retained_ticks = retained_ticks
 
     def __call__(
@@ -43,7 +58,8 @@ class Commit:
         outlet: Outlet,
     ) -> None:
         """Make the tick a fact."""
-        store, expired = self._store, cut.number - self.retained_ticks
+        store, expired = self._store, self._expired(cut)
+        folded, replaced = self._contents.fold(expired) if expired else ([], [])
         floors = floors_of(cut, plan)
         kept = _kept(self._manifest.segments, plan, cut, floors, reports)
         said = [s for r in reports for s in r.results]
@@ -51,15 +67,19 @@ class Commit:
         with store.transaction():
             self._manifest.write(kept)
             store.outputs.add(cut.number, cut.ranges, said)
-            store.outputs.expire(expired)
-            store.runs.forget_groups(expired)
+            if expired:
+                store.outputs.change_contents(folded, replaced)
+                store.outputs.expire(expired)
+                store.runs.forget_groups(expired)
             store.inputs.take(cut.landed)
             for stream, columns in plan.kept.items():
                 store.inputs.keep_columns(stream, columns)  # before time itself is moved
             store.inputs.write_cuts(cut.newest)
             store.write_frontiers({flow: upto for flow, (_, upto) in cut.ranges.items()})
-            store.inputs.complete_only_from(_complete_from(streams, cut, floors))
+            lost = _losing(self._manifest.segments.values(), floors, reports)
+            store.inputs.complete_only_from(_complete_from(streams, cut, floors, lost))
             store.inputs.write_stems(plan.stems)
+            _write_relations(store, plan, cut, kept)
             _learn(store, reports)
             self._set_rejects_aside(streams, said)
             outlet.write_progress(store)
@@ -68,6 +88,16 @@ class Commit:
         _remove(store.folder / LANDED, before - store.inputs.landed_files())
         _remove(store.folder / "pushed", [p.name for p in (store.folder / "pushed").iterdir()])
         self._results.expire(expired, {s.bundle for s in said})
+        if expired:
+            self._contents.sweep()
+
+    def _expired(self, cut: Cut) -> int:
+        """The last tick whose results go now; 0 if none does."""
+        expired, oldest = cut.number - self.retained_ticks, self._store.outputs.oldest_tick()
+        at_once = max(1, self.retained_ticks // STEPS)
+        if oldest is None or expired - oldest + 1 < at_once:
+            return 0
+        return expired
 
     def _set_rejects_aside(self, streams: Mapping[str, StreamDef], said: Iterable[Segment]) -> None:
         for segment in said:
@@ -110,15 +140,42 @@ def _kept(
     return {key: s for key, s in all_.items() if key not in merged and needed(s)}
 
 
-def _complete_from(streams: Iterable[str], cut: Cut, floors: Mapping[str, int]) -> dict[str, int]:
-    """From where each stream is complete, for queries to come.
+def _write_relations(store: Store, plan: Plan, cut: Cut, kept: Segments) -> None:
+    for stream in plan.signed:
+        before = store.inputs.relation(stream)
+        reduced = cut.reduced.get(stream, before.reduced)
+        # Its oldest flow tells what it has rejected.
+        told = next((cut.ranges[f.name][1] for f in plan.flows if stream in f.streams), BEGINNING)
+        left = before.rows_left
+        if stream in cut.reduced:
+            (table,) = (stem_table(stream, keys) for keys in plan.stems[stream])
+            left = sum(s.rows for s in kept.values() if s.table == table)
+        after = Relation(reduced, max(before.reported, reduced, told), left)
+        if after != before:
+            store.inputs.write_relation(stream, after)
+
+
+def _losing(
+    before: Iterable[Segment], floors: Mapping[str, int], reports: Iterable[TaskReport]
+) -> set[str]:
+    """The streams that have tuples below what is kept."""
+    oldest = [(stem_stream(s.table), s.low) for s in before]
+    oldest += [(stream, low) for r in reports for stream, low in r.oldest.items()]
+    return {s for s, low in oldest if s is not None and low < floors.get(s, BEGINNING)}
+
+
+def _complete_from(
+    streams: Iterable[str], cut: Cut, floors: Mapping[str, int], lost: Container[str]
+) -> dict[str, int]:
+    """From where streams of which something is lost are complete, for queries to come.
 
     What nobody reads is not kept: a later query sees the stream from its next tuple on.
     """
     newest: dict[str, int] = {}
     for stream, _, latest in cut.newest:
         newest[stream] = max(newest.get(stream, BEGINNING), latest)
-    return {s: floors.get(s, behind(newest.get(s))) for s in streams}
+    unread = {s: behind(newest.get(s)) for s in streams if s not in floors}
+    return unread | {s: floor for s, floor in floors.items() if s in lost}
 
 
 def _learn(store: Store, reports: Iterable[TaskReport]) -> None:

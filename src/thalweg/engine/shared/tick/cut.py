@@ -11,6 +11,7 @@ and is in no tick yet lies above the floor: a partition with such tuples is neve
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -35,6 +36,8 @@ class Cut(msgspec.Struct, frozen=True):
     queries: list[str]
     rows: dict[str, int]  # stream -> how many tuples go in
     tasks: int
+    retained: dict[str, int] = {}  # stream -> what RETAIN keeps begins here
+    reduced: dict[str, int] = {}  # relation -> its changes below become what is left of them
 
     def ended(self) -> list[str]:
         """Streams of which no tuple will come any more."""
@@ -68,6 +71,7 @@ def write_cut(
     is_idle: IsIdle,
     tasks: int,
     rows_for_more_tasks: int,
+    logs: Mapping[str, Log] | None = None,
 ) -> Cut | None:
     """Everything that has landed, up to `limit` tuples, written down; None if there is nothing to
     do with it."""
@@ -81,6 +85,7 @@ def write_cut(
         ranges = _ranges(plan, starts, store.frontiers(), clock)
         if not taken and all(low == high for low, high in ranges.values()):
             return None
+        reduced = _reduced(store, plan, streams, ranges, logs or {})
         rows = sum(landed.rows for _, landed in taken)
         ended = _ended((stream, latest) for (stream, _), latest in newest.items())
         cut = Cut(
@@ -91,8 +96,11 @@ def write_cut(
             sorted(starts),
             _rows_by_stream(landed for _, landed in taken),
             _tasks(plan, ended, tasks) if rows >= rows_for_more_tasks else 1,
+            _retained(store, plan, streams, newest),
+            reduced,
         )
         store.inputs.raise_floors(_floors(plan, ranges))
+        store.inputs.raise_floors(reduced)
         store.write_tick(cut.number, msgspec.msgpack.encode(cut))
         return cut
 
@@ -109,6 +117,60 @@ def _ranges(
         waits = reached == BEGINNING and started is not None and upto <= started
         ranges[flow.name] = (reached, reached if waits else upto)
     return ranges
+
+
+def _retained(
+    store: Store, plan: Plan, streams: Mapping[str, StreamDef], newest: Newest
+) -> dict[str, int]:
+    """Of each stream with RETAIN, the instant from which its tuples are kept. What a stream has
+    when it ends stays."""
+    found = {}
+    for name in plan.stems:
+        stream = streams[name]
+        if stream.retain is None:
+            continue
+        now = watermark(stream, (t for (s, _), t in newest.items() if s == name and t < FOREVER))
+        before = store.inputs.complete_from(name, ())
+        found[name] = before if now == BEGINNING else max(before, now - stream.retain)
+    return found
+
+
+class Log(NamedTuple):
+    """How many changes of a relation are stored, the newest one's instant, and when they are to be
+    reduced."""
+
+    rows: int
+    newest: int
+    limit: int
+
+
+def _reduced(
+    store: Store,
+    plan: Plan,
+    streams: Mapping[str, StreamDef],
+    ranges: Mapping[str, tuple[int, int]],
+    logs: Mapping[str, Log],
+) -> dict[str, int]:
+    """The relations whose changes are to be reduced, and up to where: nobody looks at them one by
+    one again, what comes from now on lies behind, and so does the start of every query to come
+    (but for one over a stream that has not said anything yet)."""
+    due = [name for name, log in logs.items() if log.rows >= log.limit]
+    if not due:
+        return {}
+    newest: dict[str, list[int]] = {}
+    for (stream, _), cut in store.inputs.cuts().items():
+        newest.setdefault(stream, []).append(cut)
+    marks = {s: watermark(streams[s], of) for s, of in newest.items() if s in streams}
+    found = {}
+    for name in due:
+        lows = [ranges[f.name][0] for f in plan.flows if name in f.streams]
+        unit = streams[name].resolution_us
+        others = (t for s, t in marks.items() if streams[s].resolution_us == unit and t > BEGINNING)
+        own = marks.get(name, BEGINNING)
+        upto = min(own if not lows else min(lows), *others, logs[name].newest + 1)
+        if upto > store.inputs.relation(name).reduced:
+            found[name] = upto
+    return found
 
 
 def _taken(

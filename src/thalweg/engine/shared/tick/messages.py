@@ -33,6 +33,8 @@ class TickSpec(msgspec.Struct, frozen=True):
     started: dict[str, int]  # query -> the instant from which its result counts
     backfill: dict[str, tuple[Table, list[Table]]]  # stream -> a SteM, and new ones to fill from it
     groups: dict[str, GroupSpec]
+    reduced: dict[str, int]  # relation -> its changes below become what is left of them
+    rejects_from: dict[str, int]  # relation -> what it rejected before has been reported
     shares: tuple[tuple[str, ...], ...] = ()  # of runs by task, where one task has all rows
     durable: bool = True
 
@@ -45,6 +47,7 @@ class TaskReport(msgspec.Struct):
     results: list[Segment]  # of queries and groups, and what relations rejected
     pushed: list[Segment]  # of families; gone with the tick
     matches: dict[str, list[int]]  # "join/input/target" -> [rows that probed, rows that matched]
+    oldest: dict[str, int] = msgspec.field(default_factory=dict)  # of new tuples, by stream
     rows_in: int = 0
     busy_s: float = 0.0
     seconds: dict[str, float] = msgspec.field(default_factory=dict)

@@ -35,12 +35,16 @@ class Flow:
 
 @dataclass(frozen=True)
 class Plan:
-    """All flows, and the keys by which each stream's SteMs are indexed."""
+    """All flows, and the keys by which each stream's SteMs are indexed.
+
+    Base relations are there whether somebody reads them or not, and so are streams that retain
+    history.
+    """
 
     flows: tuple[Flow, ...]
     stems: dict[str, tuple[tuple[Expr, ...], ...]]
     types: dict[str, Types]
-    kept: dict[str, frozenset[int]]  # of each stream's columns, those that somebody looks at
+    kept: dict[str, frozenset[int]]  # of each stream's columns, those that its SteMs have
     signed: frozenset[str] = frozenset()
     names: dict[int, str] = field(default_factory=dict, compare=False)
     levels: dict[int, int] = field(default_factory=dict, compare=False)
@@ -57,6 +61,11 @@ class Plan:
     @property
     def operators(self) -> Iterator[tuple[Flow, ph.AnyOp]]:
         return ((flow, op) for flow in self.flows for op in flow.operators)
+
+    @property
+    def read_relations(self) -> frozenset[str]:
+        """The base relations that somebody reads."""
+        return self.signed.intersection(s for f in self.flows for s in f.streams)
 
     @property
     def depth(self) -> int:

@@ -16,27 +16,27 @@ import polars as pl
 
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.expressions.translate import to_polars
-from thalweg.engine.shared.frames import POS, TS
+from thalweg.engine.shared.frames import TS
 from thalweg.engine.shared.groups.families import changes, is_colocated
 from thalweg.engine.shared.kernels.changes import judged
 from thalweg.engine.shared.kernels.exchange import channel
 from thalweg.engine.shared.kernels.group import group, keep_families, load_families
 from thalweg.engine.shared.kernels.output import output
 from thalweg.engine.shared.kernels.registry import KERNELS
-from thalweg.engine.shared.state import stems
+from thalweg.engine.shared.state import relations, stems
 from thalweg.engine.shared.state.hashing import key_hashes
 from thalweg.engine.shared.state.names import (
     ENDED,
     STARTED,
     Table,
     family_table,
-    rejects_table,
     result_table,
 )
 from thalweg.engine.shared.state.segments import BundleWriter
 from thalweg.engine.shared.tick.messages import TaskReport, TickSpec
 from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.engine.shared.tick.task import HASH_SPACE, READER, Task, carried
+from thalweg.plan.windows import BEGINNING
 
 Shipment = tuple[int, dict[str, list[bytes]]]  # to which task, what is in its channels
 REPORTS = "reports"
@@ -110,8 +110,10 @@ def _due(spec: TickSpec, plan: Plan) -> list[Flow]:
 def _store_streams(task: Task) -> None:
     for stream in task.spec.backfill:
         stems.backfill(task, stream)
+    for stream in task.spec.reduced:
+        relations.reduce(task, stream)
     for stream in task.spec.landed:
-        if stream in task.plan.stems:
+        if stream in task.plan.stems and stream not in task.spec.reduced:
             stems.store(task, stream)
 
 
@@ -148,17 +150,17 @@ def _write(to: BundleWriter, table: Table, rows: pl.DataFrame, low: int, high: i
 
 def _report_rejects(task: Task) -> None:
     """A relation's changes that matched nothing, as its oldest flow sees them."""
-    for stream in sorted(task.plan.signed):
+    for stream in sorted(task.plan.read_relations):
         flow = next(f for f in task.plan.flows if stream in f.streams)
         if flow not in _due(task.spec, task.plan):
             continue
+        reported = task.spec.rejects_from.get(stream, BEGINNING)
         op = next(
             o for o in flow.operators if isinstance(o, ph.Changes) and ph.base_names(o) == {stream}
         )
-        rejected = judged(task, flow, op).filter("_rejected").drop("_rejected")
-        if rejected.height:
-            low, high = task.range_of(flow)
-            task.results.add(rejects_table(stream), rejected.sort(TS, POS), low, high)
+        found = judged(task, flow, op).filter(pl.col("_rejected") & (pl.col(TS) >= reported))
+        if found.height:
+            relations.report_rejects(task, stream, found.drop("_rejected"))
 
 
 def _edges(flow: Flow) -> list[tuple[ph.AnyOp, ph.AnyOp]]:

@@ -14,6 +14,7 @@ from thalweg.engine.shared.tick.cut import Cut
 from thalweg.engine.shared.tick.messages import GroupSpec, TickSpec
 from thalweg.engine.shared.tick.plan import Plan
 from thalweg.engine.shared.tick.task_assignment import Share
+from thalweg.plan.windows import BEGINNING, FOREVER
 
 
 def tick_spec(
@@ -42,15 +43,21 @@ def tick_spec(
         started=dict(started),
         backfill=_backfill(store, plan),
         groups=groups,
+        reduced=cut.reduced,
+        rejects_from={s: store.inputs.relation(s).reported for s in plan.signed},
         shares=shares,
         durable=durable,
     )
 
 
 def floors_of(cut: Cut, plan: Plan) -> dict[str, int]:
-    """Of each stream, the instant below which nobody looks at tuples after this tick."""
+    """Of each stream, the instant below which tuples are not kept after this tick."""
     reached = {flow: upto for flow, (_, upto) in cut.ranges.items()}
-    return {s: floor_of(s, plan.flows, reached) for s in plan.stems}
+    needed = {s: floor_of(s, plan.flows, reached) for s in plan.stems}
+    return {
+        s: BEGINNING if s in plan.signed else min(floor, cut.retained.get(s, FOREVER))
+        for s, floor in needed.items()
+    }
 
 
 def _landed(store: Store, cut: Cut) -> dict[str, list[tuple[Section, int]]]:

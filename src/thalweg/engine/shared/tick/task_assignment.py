@@ -26,7 +26,7 @@ def shares(
     Longest first, each to the task that has least to do.
     """
     known = [seconds.get(run, 0.0) for run, _ in plan.outputs]
-    if tasks == 1 or plan.signed or not known or sum(known) < at_least_s:
+    if tasks == 1 or plan.read_relations or not known or sum(known) < at_least_s:
         return ()
     bundles = _together(plan)
     if len(bundles) == 1:

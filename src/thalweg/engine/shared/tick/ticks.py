@@ -12,9 +12,10 @@ from thalweg.engine.shared.compile.planning import Run, make_plan
 from thalweg.engine.shared.groups.cost_model import Observed
 from thalweg.engine.shared.groups.roster import Roster
 from thalweg.engine.shared.state.manifest import Manifest
+from thalweg.engine.shared.state.names import stem_table
 from thalweg.engine.shared.state.store import Store
 from thalweg.engine.shared.tick.commit import Commit
-from thalweg.engine.shared.tick.cut import Cut, IsIdle, write_cut
+from thalweg.engine.shared.tick.cut import Cut, IsIdle, Log, write_cut
 from thalweg.engine.shared.tick.delivery import Delivery
 from thalweg.engine.shared.tick.executors import Executor
 from thalweg.engine.shared.tick.measures import Tick, added, phases_of, rows_by_run
@@ -25,9 +26,11 @@ from thalweg.engine.shared.tick.runner import read_report
 from thalweg.engine.shared.tick.spec import tick_spec
 from thalweg.engine.shared.tick.task_assignment import Share, shares
 from thalweg.plan.catalog import StreamDef
+from thalweg.plan.windows import BEGINNING
 
 ROWS_FOR_MORE_TASKS = 50_000  # below this, one task is quicker than several and a shuffle
 SECONDS_FOR_MORE_TASKS = 0.25  # of all runs in a tick; below this, a second task does not pay
+CHANGES_BEFORE_REDUCING = 100_000  # of a relation, that are kept as they came; 0: none
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class TickSettings:
     rows_for_more_tasks: int = ROWS_FOR_MORE_TASKS
     seconds_for_more_tasks: float = SECONDS_FOR_MORE_TASKS
     durable: bool = True
+    changes_before_reducing: int = CHANGES_BEFORE_REDUCING
 
 
 class Ticks:
@@ -59,13 +63,14 @@ class Ticks:
         self.executor = executor
         self._delivery, self._commit, self._plan_files = delivery, commit, plan_files
         self._observed, self._settings = observed, settings
-        self._plan: tuple[int, Plan] | None = None  # with the version of the roster
+        self._plan: tuple[object, Plan] | None = None  # with what it was made for
 
     @property
     def plan(self) -> Plan:
         """Of all that runs."""
-        if self._plan is None or self._plan[0] != self._roster.version:
-            self._plan = self._roster.version, self.plan_for(self._roster.runs)
+        wanted = self._roster.version, [s for s in self._streams.values() if s.is_retained]
+        if self._plan is None or self._plan[0] != wanted:
+            self._plan = wanted, self.plan_for(self._roster.runs)
         return self._plan[1]
 
     def plan_for(self, runs: Mapping[str, Run]) -> Plan:
@@ -87,7 +92,25 @@ class Ticks:
             is_idle=is_idle,
             tasks=self.executor.tasks,
             rows_for_more_tasks=self._settings.rows_for_more_tasks,
+            logs=self._logs(),
         )
+
+    def _logs(self) -> dict[str, Log]:
+        """What is stored of relations; those that lie under another key yet can wait."""
+        present, least = self._store.inputs.stems(), self._settings.changes_before_reducing
+        found = {}
+        for stream in self.plan.signed:
+            keys = self.plan.stems[stream]
+            if present.get(stream) != keys:
+                continue
+            segments = self._manifest.of(stem_table(stream, keys[0]))
+            rows_left = self._store.inputs.relation(stream).rows_left
+            found[stream] = Log(
+                sum(s.rows for s in segments),
+                max((s.high for s in segments), default=BEGINNING),
+                max(least, 2 * rows_left) if least else 0,
+            )
+        return found
 
     def run(self, cut: Cut, began: float) -> Tick:
         """A tick as it was written down."""
