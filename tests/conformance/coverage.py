@@ -27,16 +27,18 @@ from thalweg.plan.nodes import (
     walk,
 )
 from thalweg.plan.types import Kind
-from thalweg.plan.windows import RowsWindow, TimeWindow, WindowSpec
+from thalweg.plan.windows import HopWindow, RowsWindow, SessionWindow, TimeWindow, WindowSpec
 
 STREAM_KINDS = ("ISTREAM", "DSTREAM", "RSTREAM")
 SET_KINDS = ("UNION", "EXCEPT", "INTERSECT")
 WINDOW_KINDS = ("now", "range", "unbounded", "rows", "partition rows")
+BOUNDED_KINDS = ("tumble", "hop", "session", "partition session")
 CASTS = ("BOOLEAN", "INTEGER", "BIGINT", "DOUBLE", "DECIMAL", "VARCHAR", "DATE", "TIMESTAMP")
 
 WANTED = frozenset(
     [
         *(f"window {kind}{slide}" for kind in WINDOW_KINDS for slide in ("", " slide")),
+        *(f"window {kind}{b}" for kind in BOUNDED_KINDS for b in ("", " with bounds")),
         *(f"aggregate {name}" for name in (*AGGREGATES, "count(*)")),
         *(f"aggregate {name} distinct" for name in ("count", "sum", "avg")),
         *(f"{kind} {place}" for kind in STREAM_KINDS for place in ("on top", "inside")),
@@ -113,6 +115,11 @@ def window_kind(spec: WindowSpec) -> str:
             return f"range{slide}" if length else f"now{slide}"
         case RowsWindow(_, _, keys):
             return f"partition rows{slide}" if keys else f"rows{slide}"
+        case HopWindow(length, hop, bounds):
+            return f"{'tumble' if length == hop else 'hop'}{' with bounds' if bounds else ''}"
+        case SessionWindow(_, keys, bounds):
+            partition = "partition " if keys else ""
+            return f"{partition}session{' with bounds' if bounds else ''}"
 
 
 def _expressions(node: Node) -> tuple[ex.Expr, ...]:

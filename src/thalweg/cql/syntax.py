@@ -225,7 +225,25 @@ class RowsWindow:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-Window = RangeWindow | RowsWindow
+@dataclass(frozen=True, slots=True)
+class HopWindow:
+    """`[Hop n unit EVERY n unit]`; `[Tumble n unit]` has no `every` of its own."""
+
+    length: Duration
+    every: Duration | None = None
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWindow:
+    """`[Session n unit Partition By a, b]`."""
+
+    gap: Duration
+    partition_by: tuple[ColumnRef, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Window = RangeWindow | RowsWindow | HopWindow | SessionWindow
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from thalweg.plan.nodes import (
     inputs_of,
 )
 from thalweg.plan.types import BOOLEAN, INTERVAL
-from thalweg.plan.windows import RowsWindow, WindowSpec
+from thalweg.plan.windows import RowsWindow, SessionWindow, WindowSpec
 
 INFIX = {"=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "||", "like", "and", "or"}
 
@@ -95,6 +95,9 @@ def window_text(spec: WindowSpec, schema: Schema) -> str:
         keys = ", ".join(column_text(k, schema) for k in spec.partition_by)
         slide = f" Slide {spec.slide}" if spec.slide != 1 else ""
         return f"[Partition By {keys} Rows {spec.count}{slide}]"
+    if isinstance(spec, SessionWindow) and spec.partition_by:
+        keys = ", ".join(column_text(k, schema) for k in spec.partition_by)
+        return f"[Session {spec.gap} Partition By {keys}]"
     return str(spec)
 
 
@@ -104,7 +107,8 @@ def node_text(node: Node) -> str:
         case Scan(stream):
             return f"{'Relation' if stream.is_relation else 'Stream'} {stream.name}"
         case Window(source, spec):
-            return f"Window {window_text(spec, source.schema)}"
+            bounds = " with its bounds" if spec.bounds is not None else ""
+            return f"Window {window_text(spec, source.schema)}{bounds}"
         case Filter(source, predicate):
             return f"Filter {expr_text(predicate, source.schema)}"
         case Project(source, exprs, names):

@@ -212,6 +212,8 @@ class QueryDrawer:
         alias = f"a{self._aliases}"
         window = f" {self._window(source.columns)}" if source.is_stream else ""
         columns = tuple(Column(f"{alias}.{c.name}", c.kind) for c in source.columns)
+        if window.startswith((" [Tumble", " [Hop", " [Session")) and self._one_in(2):
+            columns += (Column(f"{alias}.window_start", "int"), Column(f"{alias}.window_end", "int"))
         return f"{source.text}{window} {alias}", columns
 
     def _source(self, depth: int) -> Source:
@@ -238,7 +240,17 @@ class QueryDrawer:
         length = self._draw(st.integers(1, 5))
         slide = self._pick("", "", f" Slide {self._draw(st.integers(2, 4))}")
         rows = f"Rows {self._draw(st.integers(1, 3))}{slide}]"
-        match self._pick("range", "range", "now", "unbounded", "rows", "partition"):
+        kinds = ("range", "range", "now", "unbounded", "rows", "partition")
+        match self._pick(*kinds, "tumble", "hop", "session", "partition session"):
+            case "tumble":
+                return f"[Tumble {length}]"
+            case "hop":
+                return f"[Hop {length * self._draw(st.integers(2, 3))} EVERY {length}]"
+            case "session":
+                return f"[Session {length}]"
+            case "partition session":
+                keys = self._draw(st.sampled_from(columns)).name
+                return f"[Session {length} Partition By {keys}]"
             case "range":
                 return f"[Range {length}{slide}]"
             case "now":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from thalweg.cql import syntax
+from thalweg.cql.bind.bounds import named_bounds
 from thalweg.cql.bind.context import Context
 from thalweg.cql.bind.correlation import is_correlated, key_and_rest
 from thalweg.cql.bind.expressions import ExpressionBinder
@@ -22,7 +23,7 @@ from thalweg.plan.types import NULL
 
 def bind_block(select: syntax.Select, context: Context, bind_query: BindQuery) -> Subquery:
     """The block's rows, its result columns over them, and conditions on the enclosing block."""
-    node, sources = bind_sources(select.sources, context, bind_query)
+    node, sources = bind_sources(select.sources, context, bind_query, named_bounds(select))
     scope = Scope(sources, context.outer)
     correlation: tuple[Expr, ...] = ()
     if select.where is not None:

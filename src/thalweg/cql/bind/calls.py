@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 
 from thalweg.cql.bind.literals import align
-from thalweg.cql.errors import Mistake, Span, did_you_mean
+from thalweg.cql.errors import Mistake, Span, did_you_mean, window_help
 from thalweg.cql.syntax import FunctionCall
 from thalweg.plan import functions
 from thalweg.plan.aggregates import AGGREGATES
@@ -65,7 +65,7 @@ def bind_call(call: FunctionCall, args: Sequence[Expr]) -> Expr:
 def _unknown(call: FunctionCall) -> Mistake:
     known = [n for n in functions.FUNCTIONS if n.isidentifier() and "_null" not in n]
     known += [*_SYNONYMS, *_BUILT, *_PARTS_AS_FUNCTIONS, *AGGREGATES]
-    hint = did_you_mean(call.name, sorted(known))
+    hint = window_help(call.name) or did_you_mean(call.name, sorted(known))
     return Mistake(f"there is no function {call.name.upper()}", call.name_span, hint)
 
 

@@ -46,7 +46,7 @@ def _star(star: syntax.Star, keys: list[Output], binder: ExpressionBinder) -> li
     outputs = []
     for source in scope.sources:
         if wanted is None or (source.alias is not None and source.alias.lower() == wanted):
-            for index, f in enumerate(source.fields, source.offset):
+            for index, f in enumerate(source.shown, source.offset):
                 binder.uses.append((index, star.span))
                 outputs.append(Output(Col(index, f.type, f.name), f.name, star.span, source.alias))
     return outputs

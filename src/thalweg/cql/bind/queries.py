@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from thalweg.cql import syntax
 from thalweg.cql.bind.blocks import bind_block
+from thalweg.cql.bind.bounds import hides_windows
 from thalweg.cql.bind.context import Context
 from thalweg.cql.bind.names import unique_names
 from thalweg.cql.errors import Mistake, Span
@@ -74,7 +75,11 @@ def _stream(query: syntax.StreamQuery, context: Context) -> Bound:
     bound = bind_query(query.query, context)
     if bound.node.is_stream:
         raise Mistake(f"{query.kind} takes a relation, and this is a stream", query.query.span)
-    return Bound(ToStream(StreamKind[query.kind], bound.node), bound.spans)
+    kind = StreamKind[query.kind]
+    if kind is StreamKind.ISTREAM and hides_windows(bound.node):
+        message = "a row that is equal in two windows in a row is not new in the second"
+        context.warn(message, query.query.span, "add window_end to the result")
+    return Bound(ToStream(kind, bound.node), bound.spans)
 
 
 def _with(query: syntax.WithQuery, context: Context) -> Bound:

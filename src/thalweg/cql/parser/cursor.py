@@ -17,7 +17,9 @@ _CLAUSE_WORDS = (
     *("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "UNION", "EXCEPT", "INTERSECT", "DISTINCT"),
     *("JOIN", "ISTREAM", "DSTREAM", "RSTREAM", "BETWEEN", "LIKE", "CREATE", "DROP", "TIMESTAMP"),
     *("RESOLUTION", "LATENESS", "OPTIONS", "RANGE", "ROWS", "UNBOUNDED", "PARTITION", "SLIDE"),
+    *("TUMBLE", "SESSION", "EVERY"),
 )
+_AFTER_DURATIONS = ("SLIDE", "EVERY", "PARTITION")  # words that are no unit of time
 
 
 class Cursor:
@@ -121,7 +123,7 @@ class Cursor:
         start = self.token.start
         amount = self.number(what)
         unit = self.token
-        if unit.kind is Kind.WORD and unit.key not in RESERVED and unit.key != "SLIDE":
+        if unit.kind is Kind.WORD and unit.key not in (*RESERVED, *_AFTER_DURATIONS):
             self.advance()
             return Duration(amount, unit.text, self.since(start), unit.span)
         return Duration(amount, None, self.since(start), self.since(start))

@@ -27,7 +27,7 @@ from thalweg.plan.nodes import (
     Window,
     resolution_us,
 )
-from thalweg.plan.windows import RowsWindow
+from thalweg.plan.windows import HopWindow, RowsWindow, SessionWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,12 @@ def _flatten(node: Node) -> _Part:
 def _windowed(node: Window) -> _Part:
     if isinstance(node.spec, RowsWindow):
         raise Unsupported("a Rows window", "Spark has windows by time only")
+    if isinstance(node.spec, SessionWindow):
+        raise Unsupported("a Session window", "Spark's session windows aggregate, they do not join")
+    if isinstance(node.spec, HopWindow):
+        raise Unsupported(
+            "a Tumble or Hop window", "Spark's time windows aggregate, they do not join"
+        )
     if node.spec.slide != 1:
         raise Unsupported("Slide", "Spark's sliding windows aggregate, they do not join")
     if not isinstance(node.input, Scan):

@@ -39,7 +39,7 @@ from thalweg.plan.nodes import (
     inputs_of,
     walk,
 )
-from thalweg.plan.windows import FOREVER, TimeWindow
+from thalweg.plan.windows import FOREVER, HopWindow, TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,9 @@ class Meaning:
         slides = {
             n.spec.slide
             for n in walk(node)
-            if isinstance(n, Window) and isinstance(n.spec, TimeWindow) and n.spec.slide > 1
+            if isinstance(n, Window)
+            and isinstance(n.spec, TimeWindow | HopWindow)
+            and n.spec.slide > 1
         }
         if not source.instants:
             return

@@ -22,6 +22,7 @@ _OPERATORS: Tags = {
     "source": ph.Source,
     "changes": ph.Changes,
     "rows": ph.RowsOf,
+    "sessions": ph.SessionsOf,
     "time": ph.TimeOf,
     "map": ph.Map,
     "join": ph.Join,

@@ -30,7 +30,14 @@ from thalweg.plan.expr import (
 )
 from thalweg.plan.nodes import SetKind
 from thalweg.plan.types import BOOLEAN
-from thalweg.plan.windows import UNBOUNDED, RowsWindow, TimeWindow
+from thalweg.plan.windows import (
+    UNBOUNDED,
+    HopWindow,
+    RowsWindow,
+    SessionWindow,
+    TimeWindow,
+    WindowSpec,
+)
 
 
 def compile_query(plan: nodes.Node) -> ph.Output:
@@ -59,7 +66,7 @@ def _leaf(node: nodes.Node) -> Block[ph.Op]:
     match node:
         case nodes.Filter(nodes.Mark() as mark, predicate):
             return _filtered_mark(mark, predicate)
-        case nodes.Window(nodes.Scan(stream), TimeWindow() as spec):
+        case nodes.Window(nodes.Scan(stream), (TimeWindow() | HopWindow()) as spec):
             return _one(ph.Source(stream.name, _types(node), spec))
         case nodes.Window(source, spec):
             return _one(_window(source, spec))
@@ -93,14 +100,27 @@ def _types(node: nodes.Node) -> Types:
     return tuple(f.type for f in node.schema)
 
 
-def _window(source: nodes.Node, spec: RowsWindow | TimeWindow) -> ph.Op:
+def _window(source: nodes.Node, spec: WindowSpec) -> ph.Op:
+    stream = _stream(source)
+    match spec:
+        case RowsWindow():
+            return ph.RowsOf(_by_columns(stream, spec.partition_by), spec)
+        case SessionWindow():
+            return ph.SessionsOf(_by_columns(stream, spec.partition_by), spec)
+        case _:
+            return ph.TimeOf(stream, spec)
+
+
+def _stream(source: nodes.Node) -> ph.StreamOp:
     if isinstance(source, nodes.Scan):
-        assert isinstance(spec, RowsWindow)
-        return _rows(ph.BaseStream(source.stream.name, _types(source)), spec)
+        return ph.BaseStream(source.stream.name, _types(source))
     assert isinstance(source, nodes.ToStream)
     inner = _to_stream(source)
-    derived = ph.StreamOf(source.kind, inner, _heard(inner, source.kind))
-    return _rows(derived, spec) if isinstance(spec, RowsWindow) else ph.TimeOf(derived, spec)
+    return ph.StreamOf(source.kind, inner, _heard(inner, source.kind))
+
+
+def _by_columns(stream: ph.StreamOp, columns: tuple[int, ...]) -> ph.Exchange:
+    return ph.Exchange(stream, tuple(Col(k, stream.types[k]) for k in columns))
 
 
 def _heard(inner: ph.Op, kind: nodes.StreamKind) -> tuple[ph.Exchange, ...]:
@@ -109,11 +129,6 @@ def _heard(inner: ph.Op, kind: nodes.StreamKind) -> tuple[ph.Exchange, ...]:
         return ()
     found = dict.fromkeys(op for op in ph.walk(inner) if isinstance(op, ph.Changes))
     return tuple(ph.Exchange(op, None) for op in found)
-
-
-def _rows(stream: ph.StreamOp, spec: RowsWindow) -> ph.Op:
-    keys = tuple(Col(k, stream.types[k]) for k in spec.partition_by)
-    return ph.RowsOf(ph.Exchange(stream, keys), spec)
 
 
 def _aggregate(
