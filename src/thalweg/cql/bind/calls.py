@@ -38,7 +38,7 @@ def typed_call(name: str, args: Sequence[Expr], spans: Sequence[Span], span: Spa
 
 
 def bind_call(call: FunctionCall, args: Sequence[Expr]) -> Expr:
-    """A scalar call by the name that the user wrote."""
+    """A scalar call by the name that the user wrote, which is known."""
     name = _SYNONYMS.get(call.name, call.name)
     spans = [a.span for a in call.args]
     if call.star or call.distinct:
@@ -55,11 +55,19 @@ def bind_call(call: FunctionCall, args: Sequence[Expr]) -> Expr:
             raise Mistake(str(mismatch), call.span) from None
     if name in _PARTS_AS_FUNCTIONS:
         return typed_call("extract", [Lit(name, VARCHAR), *args], spans, call.span)
-    if name not in functions.FUNCTIONS or not (name.isidentifier() or call.name == "mod"):
-        raise _unknown(call)
     if name in ("extract", "date_trunc") and len(args) == 2:
         _check_part(name, args, spans[0])
     return typed_call(name, args, spans, call.span)
+
+
+def check_known(call: FunctionCall) -> None:
+    """Raises Mistake. Asked before the arguments are looked at: who does not know a function's name
+    is not helped by what is wrong with them."""
+    name = _SYNONYMS.get(call.name, call.name)
+    if name in _BUILT or name in _PARTS_AS_FUNCTIONS:
+        return
+    if name not in functions.FUNCTIONS or not (name.isidentifier() or call.name == "mod"):
+        raise _unknown(call)
 
 
 def _unknown(call: FunctionCall) -> Mistake:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg.cql import syntax
-from thalweg.cql.bind.calls import bind_call, typed_call
+from thalweg.cql.bind.calls import bind_call, check_known, typed_call
 from thalweg.cql.bind.context import Context
 from thalweg.cql.bind.grouping import Aggregates
 from thalweg.cql.bind.literals import align
@@ -225,6 +225,7 @@ class ExpressionBinder:
     def _function(self, call: syntax.FunctionCall) -> Expr:
         if call.name in AGGREGATES:
             return self._aggregate(call)
+        check_known(call)
         return bind_call(call, self._bind_all(call.args))
 
     def _aggregate(self, call: syntax.FunctionCall) -> Expr:
