@@ -43,9 +43,9 @@ def picture(query: str, tuples: str) -> str:
 def test_pictures_are_what_the_reference_draws(regenerate: bool):
     page = PAGE.read_text()
     if regenerate:
-        page = PICTURE.sub(
-            lambda m: m[0].replace(f"```text\n{m[3]}```", f"```text\n{picture(m[1], m[2])}```"), page
-        )
+        for query, tuples, drawn in PICTURE.findall(page):
+            head = f"{query}\n-- {tuples}\n```\n\n```text\n"
+            page = page.replace(f"{head}{drawn}", f"{head}{picture(query, tuples)}")
         PAGE.write_text(page)
     found = PICTURE.findall(page)
     assert len(found) == page.count("```cql picture") > 5

@@ -172,12 +172,16 @@ class CastTo:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A scalar function or an aggregate; the name in lower case. COUNT(*) has `star`."""
+    """A scalar function or an aggregate; the name in lower case. COUNT(*) has `star`.
+
+    `only` is the condition of an aggregate's FILTER (WHERE …).
+    """
 
     name: str
     args: tuple[Expr, ...]
     distinct: bool = False
     star: bool = False
+    only: Expr | None = None
     span: Span = field(default=NOWHERE, compare=False, repr=False)
     name_span: Span = field(default=NOWHERE, compare=False, repr=False)
 
@@ -409,8 +413,10 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return left, right
         case Comparison(first, steps):
             return (first, *(operand for _, operand in steps))
-        case Logical(_, args) | InQuery(args) | FunctionCall(_, args):
+        case Logical(_, args) | InQuery(args):
             return args
+        case FunctionCall(_, args, _, _, only):
+            return args if only is None else (*args, only)
         case Between(arg, low, high):
             return arg, low, high
         case InList(arg, items):

@@ -19,10 +19,18 @@ AGGREGATES: dict[str, tuple[str, ...]] = {
         "MIN({int})",
         "MAX({int})",
         "SUM(DISTINCT {int})",
+        "COUNT(*) FILTER (WHERE {int} > 1)",
+        "SUM({int}) FILTER (WHERE {text} IS NOT NULL)",
+        "COUNT(DISTINCT {int}) FILTER (WHERE {int} < 2)",
     ),
-    "text": ("MIN({text})", "MAX({text})"),
+    "text": ("MIN({text})", "MAX({text})", "MAX({text}) FILTER (WHERE {int} > 0)"),
     "double": ("SUM({double})", "MIN({double})", "MAX({double})"),
-    "approx": ("AVG({int})", "AVG({double})", "AVG(DISTINCT {int})"),
+    "approx": (
+        "AVG({int})",
+        "AVG({double})",
+        "AVG(DISTINCT {int})",
+        "AVG({double}) FILTER (WHERE {int} = 1)",
+    ),
     "decimal": ("SUM({decimal})", "MIN({decimal})", "MAX({decimal})"),
     "bool": ("COUNT(*) > 1", "SUM({int}) > 2"),
     "date": ("MIN({date})", "MAX({date})"),
@@ -213,7 +221,7 @@ class QueryDrawer:
         window = f" {self._window(source.columns)}" if source.is_stream else ""
         columns = tuple(Column(f"{alias}.{c.name}", c.kind) for c in source.columns)
         if window.startswith((" [Tumble", " [Hop", " [Session")) and self._one_in(2):
-            columns += (Column(f"{alias}.window_start", "int"), Column(f"{alias}.window_end", "int"))
+            columns += tuple(Column(f"{alias}.window_{b}", "int") for b in ("start", "end"))
         return f"{source.text}{window} {alias}", columns
 
     def _source(self, depth: int) -> Source:

@@ -41,8 +41,8 @@ def bind_call(call: FunctionCall, args: Sequence[Expr]) -> Expr:
     """A scalar call by the name that the user wrote, which is known."""
     name = _SYNONYMS.get(call.name, call.name)
     spans = [a.span for a in call.args]
-    if call.star or call.distinct:
-        word = "*" if call.star else "DISTINCT"
+    if call.star or call.distinct or call.only is not None:
+        word = "*" if call.star else "DISTINCT" if call.distinct else "FILTER"
         raise Mistake(f"{call.name.upper()} does not take {word}", call.span)
     if name in _BUILT:
         low, build = _BUILT[name]

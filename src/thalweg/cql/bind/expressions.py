@@ -16,7 +16,7 @@ from thalweg.plan import functions
 from thalweg.plan.aggregates import AGGREGATES, AggCall
 from thalweg.plan.expr import Col, Expr, Lit, conjunction
 from thalweg.plan.functions import TypeMismatch
-from thalweg.plan.types import BIGINT, BOOLEAN, INTERVAL, NULL, VARCHAR
+from thalweg.plan.types import BIGINT, BOOLEAN, INTEGER, INTERVAL, NULL, VARCHAR
 
 Predicate = syntax.Exists | syntax.InQuery
 
@@ -241,6 +241,11 @@ class ExpressionBinder:
         arg = None if call.star else inside.bind(call.args[0])
         if arg is not None and arg.type == NULL:
             raise Mistake(f"{name} of NULL has no type", call.span, "write CAST(NULL AS …)")
+        if call.only is not None:
+            # Aggregates pass over NULL, so what does not pass is NULL; COUNT(*) counts what does.
+            condition = inside.condition(call.only, "FILTER")
+            value = Lit(1, INTEGER) if arg is None else arg
+            arg = functions.case([(condition, value)])
         # The smallest of distinct values is the smallest of all.
         distinct = call.distinct and call.name not in ("min", "max")
         try:

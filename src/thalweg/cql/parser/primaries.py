@@ -183,9 +183,21 @@ class PrimaryParser(Cursor, ABC):
         distinct = not star and self.accept("DISTINCT")
         args = () if star or (self.at(")") and not distinct) else self.expressions()
         self.expect(")", f"to close {token.text}(")
+        only = self._filter()
         return FunctionCall(
-            token.text.lower(), args, distinct, star, self.since(token.start), token.span
+            token.text.lower(), args, distinct, star, only, self.since(token.start), token.span
         )
+
+    def _filter(self) -> Expr | None:
+        """FILTER (WHERE …); the word alone may be an alias."""
+        if not (self.at("FILTER") and self.peek().key == "("):
+            return None
+        self.advance()
+        self.expect("(")
+        self.expect("WHERE", "after FILTER (")
+        only = self.expression()
+        self.expect(")", "to close FILTER (")
+        return only
 
     def extract_args(self) -> tuple[Expr, ...]:
         """EXTRACT(part FROM x)"""
