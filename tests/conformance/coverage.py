@@ -21,6 +21,7 @@ from thalweg.plan.nodes import (
     Project,
     Scan,
     SetOp,
+    TopK,
     ToStream,
     Window,
     base_streams,
@@ -45,6 +46,7 @@ WANTED = frozenset(
         *(f"{kind}{every}" for kind in SET_KINDS for every in ("", " ALL")),
         *("join of 2", "join of 3", "self join", "left join", "base relation", "case"),
         *("exists", "exists correlated", "in", "in correlated", "negated sub-query"),
+        *("top k", "top k descending", "top k nulls last"),
         *("group by", "global aggregate", "having", "distinct", "filter", "projection"),
         *("late tuple", "rejected minus", "NULL", "equal timestamps", "out of order"),
         *("two partitions", "empty input", "equal rows", "no output", "plus", "minus"),
@@ -99,6 +101,10 @@ def _of_node(node: Node, inside: bool) -> Iterator[str]:
                 yield f"aggregate {name}{' distinct' if call.distinct else ''}"
         case Distinct():
             yield "distinct"
+        case TopK(_, keys, _, _):
+            yield "top k"
+            yield from ("top k descending" for k in keys if k.descending)
+            yield from ("top k nulls last" for k in keys if k.nulls_last)
         case SetOp(kind, every, _, _):
             yield kind.value + (" ALL" if every else "")
         case ToStream(kind, _):

@@ -17,7 +17,8 @@ from thalweg.engine.reference import aggregates, arithmetic, bags, evaluator, me
 from thalweg.engine.reference.expressions import evaluate
 from thalweg.engine.reference.meaning import Meaning, Relation
 from thalweg.engine.reference.scalars import IMPLEMENTATIONS
-from thalweg.plan.nodes import SetKind
+from thalweg.plan.expr import Col
+from thalweg.plan.nodes import SetKind, SortKey
 from thalweg.plan.windows import HopWindow, RowsWindow, SessionWindow, TimeWindow
 
 Install = Callable[[pytest.MonkeyPatch], None]
@@ -250,6 +251,45 @@ def left_join_keeps_the_nulls_beside_matches(patch: pytest.MonkeyPatch) -> None:
 @mutant
 def distinct_does_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(bags, "distinct", lambda rows: rows)
+
+
+@mutant
+def the_first_rows_are_one_too_many(patch: pytest.MonkeyPatch) -> None:
+    top = bags.top
+    patch.setattr(bags, "top", lambda n, rows: top(replace(n, count=n.count + 1), rows))
+
+
+@mutant
+def the_first_rows_are_always_ascending(patch: pytest.MonkeyPatch) -> None:
+    top = bags.top
+
+    def ascending(node: Any, rows: Any) -> Any:
+        keys = tuple(replace(k, descending=False) for k in node.keys)
+        return top(replace(node, keys=keys), rows)
+
+    patch.setattr(bags, "top", ascending)
+
+
+@mutant
+def ties_among_the_first_rows_go_backwards(patch: pytest.MonkeyPatch) -> None:
+    top = bags.top
+    patch.setattr(bags, "top", lambda n, rows: [] if not rows else top(_turned(n), rows))
+
+
+def _turned(node: Any) -> Any:
+    others = (Col(i, f.type) for i, f in enumerate(node.schema))
+    return replace(node, keys=(*node.keys, *(SortKey(c, descending=True) for c in others)))
+
+
+@mutant
+def nulls_always_come_first(patch: pytest.MonkeyPatch) -> None:
+    top = bags.top
+
+    def first(node: Any, rows: Any) -> Any:
+        keys = tuple(replace(k, nulls_last=False) for k in node.keys)
+        return top(replace(node, keys=keys), rows)
+
+    patch.setattr(bags, "top", first)
 
 
 @mutant

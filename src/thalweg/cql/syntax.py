@@ -321,6 +321,26 @@ class SetQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class OrderItem:
+    """One expression of ORDER BY; where NULLs go is None unless it was said."""
+
+    expr: Expr
+    descending: bool = False
+    nulls_last: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopQuery:
+    """`query ORDER BY … LIMIT n`."""
+
+    query: Query
+    order: tuple[OrderItem, ...]
+    limit: int
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    order_span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class StreamQuery:
     """ISTREAM, DSTREAM or RSTREAM of a query."""
 
@@ -345,7 +365,7 @@ class WithQuery:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-Query = Select | SetQuery | StreamQuery | WithQuery
+Query = Select | SetQuery | TopQuery | StreamQuery | WithQuery
 
 
 # --- statements ---------------------------------------------------------------------------------

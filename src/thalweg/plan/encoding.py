@@ -26,7 +26,7 @@ import msgspec
 from thalweg.plan.aggregates import AggCall
 from thalweg.plan.catalog import Field, StreamDef
 from thalweg.plan.expr import Call, Case, Cast, Col, Lit
-from thalweg.plan.nodes import SetKind, StreamKind
+from thalweg.plan.nodes import SetKind, SortKey, StreamKind
 from thalweg.plan.types import Kind, SqlType
 from thalweg.plan.windows import Bounds, HopWindow, RowsWindow, SessionWindow, TimeWindow
 
@@ -50,6 +50,7 @@ PLAN_TAGS: Tags = {
     "window bounds": Bounds,
     "stream kind": StreamKind,
     "set kind": SetKind,
+    "sort key": SortKey,
 }
 
 

@@ -215,6 +215,41 @@ class Distinct:
     is_stream = False
 
 
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One expression of ORDER BY; NULL comes before all values, or behind."""
+
+    expr: Expr
+    descending: bool = False
+    nulls_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """The `count` first rows, of each value of the partition's expressions if there are any.
+
+    Rows that the keys do not tell apart are in order of their columns, NULL first.
+    """
+
+    input: Node
+    keys: tuple[SortKey, ...]
+    count: int
+    partition_by: tuple[Expr, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_relation(self.input)
+        if self.count < 1:
+            raise PlanError("the first rows are at least one")
+        for e in (*(k.expr for k in self.keys), *self.partition_by):
+            _check_indexes(columns_of(e), self.input, "ORDER BY")
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    is_stream = False
+
+
 class SetKind(enum.Enum):
     UNION = "UNION"
     EXCEPT = "EXCEPT"
@@ -277,6 +312,7 @@ Node = (
     | Mark
     | Aggregate
     | Distinct
+    | TopK
     | SetOp
     | ToStream
 )

@@ -18,6 +18,8 @@ from thalweg.plan.nodes import (
     Scan,
     Schema,
     SetOp,
+    SortKey,
+    TopK,
     ToStream,
     Window,
     inputs_of,
@@ -90,6 +92,20 @@ def aggregate_text(agg: AggCall, schema: Schema) -> str:
     return f"{agg.function.upper()}({distinct}{expr_text(agg.arg, schema)})"
 
 
+def top_text(
+    keys: tuple[SortKey, ...], count: int, partition_by: tuple[Expr, ...], schema: Schema
+) -> str:
+    order = ", ".join(
+        expr_text(k.expr, schema)
+        + (" DESC" if k.descending else "")
+        + (" NULLS LAST" if k.nulls_last and not k.descending else "")
+        + (" NULLS FIRST" if k.descending and not k.nulls_last else "")
+        for k in keys
+    )
+    each = ", ".join(expr_text(e, schema) for e in partition_by)
+    return f"Top {count} by {order}" + (f" for each {each}" if each else "")
+
+
 def window_text(spec: WindowSpec, schema: Schema) -> str:
     if isinstance(spec, RowsWindow) and spec.partition_by:
         keys = ", ".join(column_text(k, schema) for k in spec.partition_by)
@@ -129,6 +145,8 @@ def node_text(node: Node) -> str:
             return "Aggregate" + (f" {what}" if what else "") + (f" by {by}" if by else "")
         case Distinct():
             return "Distinct"
+        case TopK(source, keys, count, partition_by):
+            return top_text(keys, count, partition_by, source.schema)
         case SetOp(kind, all_, _, _):
             return kind.value + (" ALL" if all_ else "")
         case ToStream(kind, _):

@@ -78,13 +78,13 @@ class QueryDrawer:
         return ";\n".join(statements) + ";\n"
 
     def top(self) -> str:
-        query = self.relation(depth=2, rough=True).text
+        query = self._first_rows(self.relation(depth=2, rough=True)).text
         kind = self._pick("", "", "", "ISTREAM", "DSTREAM", "RSTREAM")
         return f"{kind} ({query})" if kind else query
 
     def _view(self) -> str:
         name = f"view{len(self._views)}"
-        query = self.relation(depth=1)
+        query = self._first_rows(self.relation(depth=1))
         kind = self._pick("", "ISTREAM", "DSTREAM")
         self._views.append(Source(name, query.columns, bool(kind)))
         return f"CREATE VIEW {name} AS {f'{kind} ({query.text})' if kind else query.text}"
@@ -100,6 +100,19 @@ class QueryDrawer:
             operator = self._pick(*SET_OPERATORS)
             return Query(f"{left.text} {operator} {right.text}", left.columns)
         return self.select(depth, kinds, rough=rough)
+
+    def _first_rows(self, query: Query) -> Query:
+        """Maybe with ORDER BY and LIMIT, where values are exact: all of them take part in it."""
+        if any(c.kind == "approx" for c in query.columns) or not self._one_in(6):
+            return query
+        names = [c.name for c in query.columns]
+        keys = self._draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True))
+        order = [
+            key + self._pick("", " DESC") + self._pick("", "", " NULLS FIRST", " NULLS LAST")
+            for key in keys
+        ]
+        limit = self._draw(st.integers(1, 3))
+        return Query(f"{query.text} ORDER BY {', '.join(order)} LIMIT {limit}", query.columns)
 
     # --- one block ------------------------------------------------------------------------------
 
@@ -240,7 +253,7 @@ class QueryDrawer:
             columns = tuple(Column(f"g.{c.name}", c.kind) for c in base.columns)
             where = Expressions(self._draw, columns).condition(1)
             return Source(f"(SELECT * FROM {base.text} g WHERE {where})", base.columns, True)
-        query = self.select(depth, most_sources=1 if kind == "RSTREAM" else 2)
+        query = self._first_rows(self.select(depth, most_sources=1 if kind == "RSTREAM" else 2))
         text = f"{kind} ({query.text})" if kind else query.text
         return Source(f"({text})", query.columns, bool(kind))
 

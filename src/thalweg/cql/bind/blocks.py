@@ -12,7 +12,7 @@ from thalweg.cql.bind.expressions import ExpressionBinder
 from thalweg.cql.bind.grouping import Aggregates, NotGrouped, over_groups
 from thalweg.cql.bind.marks import Marks, Subquery
 from thalweg.cql.bind.names import Output, label
-from thalweg.cql.bind.outputs import bind_outputs
+from thalweg.cql.bind.outputs import bind_order, bind_outputs
 from thalweg.cql.bind.scope import Scope
 from thalweg.cql.bind.sources import BindQuery, bind_sources
 from thalweg.cql.errors import Mistake
@@ -21,9 +21,18 @@ from thalweg.plan.nodes import Aggregate, Filter, Node, Project
 from thalweg.plan.types import NULL
 
 
-def bind_block(select: syntax.Select, context: Context, bind_query: BindQuery) -> Subquery:
-    """The block's rows, its result columns over them, and conditions on the enclosing block."""
-    node, sources = bind_sources(select.sources, context, bind_query, named_bounds(select))
+def bind_block(
+    select: syntax.Select,
+    context: Context,
+    bind_query: BindQuery,
+    order: tuple[syntax.Expr, ...] = (),
+) -> Subquery:
+    """The block's rows, its result columns over them, and conditions on the enclosing block.
+
+    What it is ordered by are columns behind the others.
+    """
+    bounds = named_bounds(select, order)
+    node, sources = bind_sources(select.sources, context, bind_query, bounds)
     scope = Scope(sources, context.outer)
     correlation: tuple[Expr, ...] = ()
     if select.where is not None:
@@ -37,6 +46,8 @@ def bind_block(select: syntax.Select, context: Context, bind_query: BindQuery) -
     aggregates = Aggregates(len(node.schema))
     binder = ExpressionBinder(scope, context, "SELECT", aggregates=aggregates)
     outputs = bind_outputs(select, keys, binder)
+    if order:
+        outputs += bind_order(order, outputs, binder.for_clause("ORDER BY", aliases))
     having = None
     if select.having is not None:
         binder = binder.for_clause("HAVING", aliases)

@@ -22,6 +22,7 @@ from thalweg.plan.nodes import (
     Node,
     Project,
     SetOp,
+    TopK,
     ToStream,
     Window,
     inputs_of,
@@ -31,9 +32,9 @@ from thalweg.plan.windows import HopWindow
 Qualifiers = frozenset[str | None]  # in lower case; None where a bound is named without one
 
 
-def named_bounds(select: syntax.Select) -> Qualifiers:
+def named_bounds(select: syntax.Select, order: tuple[syntax.Expr, ...] = ()) -> Qualifiers:
     """What the block's clauses qualify bounds with, sub-queries that may see them included."""
-    clauses = (select.items, select.where, select.group_by, select.having)
+    clauses = (select.items, select.where, select.group_by, select.having, order)
     conditions = [c for source in select.sources for c in _conditions(source)]
     return frozenset(
         None if ref.qualifier is None else ref.qualifier.lower()
@@ -80,7 +81,7 @@ def _bound_columns(node: Node) -> frozenset[int]:
         case Window(source, spec):
             own = () if spec.bounds is None else range(len(BOUND_NAMES))
             return frozenset(len(source.schema) + i for i in own)
-        case Filter(source, _) | Mark(source, _, _, _) | Distinct(source):
+        case Filter(source, _) | Mark(source, _, _, _) | Distinct(source) | TopK(source, _, _, _):
             return _bound_columns(source)
         case Project(source, exprs, _) | Aggregate(source, exprs, _, _):
             return _looking(exprs, _bound_columns(source))

@@ -23,6 +23,7 @@ from thalweg.plan.nodes import (
     Scan,
     SetOp,
     StreamKind,
+    TopK,
     ToStream,
     Window,
     resolution_us,
@@ -151,6 +152,8 @@ def _refusal(node: Node) -> Unsupported:
             return Unsupported("DISTINCT", "Spark keeps the first row and never lets it leave")
         case SetOp():
             return Unsupported(node.kind.value, "Spark's set operators do not follow windows")
+        case TopK():
+            return Unsupported("ORDER BY … LIMIT", "Spark orders streams in complete mode only")
         case Mark():
             return Unsupported("EXISTS or IN with a sub-query", "Spark never takes a match back")
         case ToStream():

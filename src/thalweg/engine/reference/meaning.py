@@ -33,6 +33,7 @@ from thalweg.plan.nodes import (
     Scan,
     SetOp,
     StreamKind,
+    TopK,
     ToStream,
     Window,
     base_streams,
@@ -186,6 +187,8 @@ def _operate(node: Node, inputs: list[Bag]) -> Bag:
             return bags.marked(node, *inputs)
         case Distinct():
             return bags.distinct(inputs[0])
+        case TopK():
+            return bags.top(node, inputs[0])
         case SetOp():
             return bags.combined(node, *inputs)
         case _:

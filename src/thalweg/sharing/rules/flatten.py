@@ -18,6 +18,7 @@ from thalweg.plan.nodes import (
     Project,
     Scan,
     SetOp,
+    TopK,
     ToStream,
     Window,
 )
@@ -79,6 +80,8 @@ def _leaf(node: Node) -> blocks.Block[Leaf]:
             raise Unshareable(f"{stream.name} is a relation, whose rows leave when it says so")
         case LeftJoin():
             raise Unshareable("LEFT JOIN has rows for what did not match")
+        case TopK():
+            raise Unshareable("ORDER BY … LIMIT compares each row with all others")
         case SetOp(kind, _, _, _):
             raise Unshareable(f"{kind.value} combines the results of two queries")
         case ToStream(kind, _):

@@ -31,6 +31,7 @@ _OPERATORS: Tags = {
     "partials": ph.Partials,
     "panes": ph.Panes,
     "distinct": ph.Distinct,
+    "top": ph.TopK,
     "set operator": ph.SetOp,
     "stream of": ph.StreamOf,
     "exchange": ph.Exchange,

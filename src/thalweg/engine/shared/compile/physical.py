@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from thalweg.engine.shared.frames import TS, Types, name
 from thalweg.plan.aggregates import AggCall
 from thalweg.plan.expr import TRUE, Expr, columns_of
-from thalweg.plan.nodes import SetKind, StreamKind
+from thalweg.plan.nodes import SetKind, SortKey, StreamKind
 from thalweg.plan.windows import IntervalWindow, RowsWindow, SessionWindow
 
 
@@ -233,6 +233,21 @@ class Distinct:
 
 
 @dataclass(frozen=True, slots=True)
+class TopK:
+    """The first rows of each partition, whose rows meet in one task. State: all rows of the input,
+    or the first ones alone where no row ever leaves (`grows`)."""
+
+    input: Exchange
+    keys: tuple[SortKey, ...]
+    count: int
+    grows: bool = False
+
+    @property
+    def types(self) -> Types:
+        return self.input.types
+
+
+@dataclass(frozen=True, slots=True)
 class SetOp:
     """EXCEPT, INTERSECT (with or without ALL) by the multiplicities of both sides."""
 
@@ -335,6 +350,7 @@ Op = (
     | Union
     | Aggregate
     | Distinct
+    | TopK
     | SetOp
     | Exchange
     | Matches

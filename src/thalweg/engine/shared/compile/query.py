@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.compile.blocks import (
     block,
@@ -78,6 +80,8 @@ def _leaf(node: nodes.Node) -> Block[ph.Op]:
             return _one(_aggregate(inner, keys, aggregates, nodes.resolution_us(source)))
         case nodes.Distinct(source):
             return _one(distinct(_relation(source)))
+        case nodes.TopK():
+            return _one(_top(node))
         case nodes.SetOp():
             return _one(_set_op(node))
         case nodes.LeftJoin(left, right, condition):
@@ -141,6 +145,13 @@ def _aggregate(
     )
     over_panes = paned(inner, keys, calls, resolution_us)
     return over_panes or ph.Aggregate(ph.Exchange(inner, keys), keys, calls)
+
+
+def _top(node: nodes.TopK) -> ph.Op:
+    keys = tuple(replace(k, expr=nameless(k.expr)) for k in node.keys)
+    partition = tuple(nameless(e) for e in node.partition_by)
+    inner = ph.Exchange(_relation(node.input), partition)
+    return ph.TopK(inner, keys, node.count, nodes.never_retracts(node.input))
 
 
 def _set_op(node: nodes.SetOp) -> ph.Op:

@@ -15,6 +15,7 @@ _NAMES = {
     ph.Distinct: "distinct",
     ph.SetOp: "set operation",
     ph.RowsOf: "rows window",
+    ph.TopK: "first rows",
     ph.SessionsOf: "session window",
     ph.TimeOf: "window over a derived stream",
     ph.StreamOf: "derived stream",

@@ -20,7 +20,7 @@ from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.engine.shared.tick.task import stem_table
 from thalweg.plan.expr import TRUE, Expr
 from thalweg.plan.nodes import Schema
-from thalweg.plan.text import aggregate_text, expr_text
+from thalweg.plan.text import aggregate_text, expr_text, top_text
 from thalweg.plan.windows import WindowSpec
 
 
@@ -98,6 +98,8 @@ class _Describer:
                 return f"Partial aggregates{f' by {by}' if by else ''} for every {pane}"
             case ph.Union(inputs):
                 return "Minus" if any(sign < 0 for sign, _ in inputs) else "Union all"
+            case ph.TopK(source, keys, count):
+                return top_text(keys, count, source.keys or (), self._schema(source))
             case ph.SetOp(kind, all_, _, _):
                 return kind.value.capitalize() + (" all" if all_ else "")
             case ph.Distinct():
@@ -166,6 +168,7 @@ class _Describer:
             | ph.Aggregate
             | ph.Partials
             | ph.Distinct
+            | ph.TopK
             | ph.SetOp
             | ph.RowsOf
             | ph.SessionsOf,

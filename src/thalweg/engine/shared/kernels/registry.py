@@ -14,6 +14,7 @@ from thalweg.engine.shared.kernels.rows import rows_of
 from thalweg.engine.shared.kernels.sessions import sessions_of
 from thalweg.engine.shared.kernels.source import base_stream, source
 from thalweg.engine.shared.kernels.streams import stream_of, time_of
+from thalweg.engine.shared.kernels.top_k import top_k
 from thalweg.engine.shared.tick.task import Kernels
 
 KERNELS: Kernels = {
@@ -29,6 +30,7 @@ KERNELS: Kernels = {
     ph.Aggregate: aggregate,
     ph.Distinct: distinct,
     ph.SetOp: set_op,
+    ph.TopK: top_k,
     ph.StreamOf: stream_of,
     ph.Exchange: exchange,
     ph.Matches: matches,
