@@ -9,6 +9,7 @@ from thalweg.engine.arrivals import Arrival
 from thalweg.engine.reference import Outcome
 from thalweg.plan import expr as ex
 from thalweg.plan.aggregates import AGGREGATES
+from thalweg.plan.cardinality import has_one_row_at_most
 from thalweg.plan.functions import FUNCTIONS
 from thalweg.plan.nodes import (
     Aggregate,
@@ -46,6 +47,7 @@ WANTED = frozenset(
         *(f"{kind}{every}" for kind in SET_KINDS for every in ("", " ALL")),
         *("join of 2", "join of 3", "self join", "left join", "base relation", "case"),
         *("exists", "exists correlated", "in", "in correlated", "negated sub-query"),
+        *("value", "value correlated", "value, first of each"),
         *("top k", "top k descending", "top k nulls last"),
         *("group by", "global aggregate", "having", "distinct", "filter", "projection"),
         *("late tuple", "rejected minus", "NULL", "equal timestamps", "out of order"),
@@ -89,8 +91,8 @@ def _of_node(node: Node, inside: bool) -> Iterator[str]:
             scans = [s for i in inputs for s in base_streams(i)]
             if len(set(scans)) < len(scans):
                 yield "self join"
-        case LeftJoin():
-            yield "left join"
+        case LeftJoin(_, right, _):
+            yield _left_join(right)
         case Mark(_, _, correlation, match):
             kind = "exists" if match is None else "in"
             yield kind if correlation == ex.TRUE else f"{kind} correlated"
@@ -110,6 +112,15 @@ def _of_node(node: Node, inside: bool) -> Iterator[str]:
         case ToStream(kind, _):
             if inside:
                 yield f"{kind.value} inside"
+
+
+def _left_join(right: Node) -> str:
+    """What is joined: a sub-query that is a value has no projection above its last operator."""
+    if has_one_row_at_most(right):
+        return "value"
+    if isinstance(right, Aggregate):
+        return "value correlated"
+    return "value, first of each" if isinstance(right, TopK) and right.partition_by else "left join"
 
 
 def window_kind(spec: WindowSpec) -> str:

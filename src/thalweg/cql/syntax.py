@@ -154,6 +154,14 @@ class Exists:
 
 
 @dataclass(frozen=True, slots=True)
+class ScalarQuery:
+    """A sub-query in parentheses, used as a value."""
+
+    query: Query
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class CaseWhen:
     """Both forms of CASE; the operand is None in the searched form."""
 
@@ -201,6 +209,7 @@ Expr = (
     | InList
     | InQuery
     | Exists
+    | ScalarQuery
     | CaseWhen
     | CastTo
     | FunctionCall

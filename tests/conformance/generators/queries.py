@@ -133,6 +133,8 @@ class QueryDrawer:
             items, tail = self._grouped_items(scope, columns, kinds)
         else:
             items, tail = self._plain_items(scope, kinds, rough), ""
+            if depth > 0 and not kinds and self._one_in(6):
+                items.append((self._value(depth - 1, columns), "int"))
         distinct = not rough and self._one_in(6)
         head = "SELECT DISTINCT" if distinct else "SELECT"
         listed = ", ".join(f"{text} AS c{i}" for i, (text, _) in enumerate(items))
@@ -188,6 +190,26 @@ class QueryDrawer:
             aggregate = scope.fill(self._pick(*AGGREGATES["int"]), 0)
             tail += f" HAVING {aggregate} {self._pick('>=', '>', '<=')} 1"
         return items, tail
+
+    def _value(self, depth: int, outer: Sequence[Column]) -> str:
+        """A sub-query with one row at most: an aggregate, or the first row."""
+        text, columns, joins = self._from(depth, 1)
+        scope = Expressions(self._draw, columns)
+        pairs = [
+            (a, b) for a in columns for b in outer if a.kind == b.kind and a.kind in COMPARABLE
+        ]
+        parts = list(joins)
+        if self._one_in(3):
+            parts.append(scope.condition(1))
+        if pairs and not self._one_in(3):
+            a, b = self._draw(st.sampled_from(pairs))
+            parts.append(f"{a.name} = {b.name}")
+        where = f" WHERE {' AND '.join(parts)}" if parts else ""
+        if self._one_in(3):
+            exact = [c.name for c in columns if c.kind != "approx"]
+            order = f" ORDER BY {self._pick(*exact)}{self._pick('', ' DESC')} LIMIT 1"
+            return f"(SELECT {scope.of('int', 1)} FROM {text}{where}{order})"
+        return f"(SELECT {scope.fill(self._pick(*AGGREGATES['int']), 1)} FROM {text}{where})"
 
     # --- FROM -----------------------------------------------------------------------------------
 
@@ -298,6 +320,10 @@ class QueryDrawer:
             parts.append(Expressions(self._draw, columns).condition(1))
         if depth > 0 and self._one_in(4):
             parts.append(self._subquery_predicate(depth - 1, columns))
+        if depth > 0 and self._one_in(8):
+            own = Expressions(self._draw, columns).of("int", 0)
+            compared = self._pick("=", "<", ">=")
+            parts.append(f"{own} {compared} {self._value(depth - 1, columns)}")
         if len(parts) > 1 and self._one_in(2):
             parts = [f"({' OR '.join(parts)})"]
         parts += joins

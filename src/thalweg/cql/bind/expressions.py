@@ -24,8 +24,9 @@ Predicate = syntax.Exists | syntax.InQuery
 class ExpressionBinder:
     """Binds the expressions of one clause.
 
-    What a clause admits is said at the start: aggregates (SELECT, HAVING), sub-queries and columns
-    of the enclosing block (WHERE), names of the select list (GROUP BY, HAVING).
+    What a clause admits is said at the start: aggregates (SELECT, HAVING), sub-queries (`answer` as
+    predicates, `value` as values), columns of the enclosing block (WHERE), names of the select list
+    (GROUP BY, HAVING, ORDER BY).
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class ExpressionBinder:
         *,
         aggregates: Aggregates | None = None,
         answer: Callable[[Predicate, ExpressionBinder], Expr] | None = None,
+        value: Callable[[syntax.ScalarQuery], Expr] | None = None,
         aliases: dict[str, syntax.Expr] | None = None,
     ) -> None:
         self.scope = scope
@@ -43,13 +45,19 @@ class ExpressionBinder:
         self.clause = clause
         self._aggregates = aggregates
         self._answer = answer
+        self._value = value
         self._aliases = aliases or {}
         self.uses: list[tuple[int, Span]] = []  # columns outside of aggregates, and where
 
     def for_clause(self, clause: str, aliases: dict[str, syntax.Expr]) -> ExpressionBinder:
         """A binder for another clause of the block, with the same aggregates."""
         other = ExpressionBinder(
-            self.scope, self.context, clause, aggregates=self._aggregates, aliases=aliases
+            self.scope,
+            self.context,
+            clause,
+            aggregates=self._aggregates,
+            value=self._value,
+            aliases=aliases,
         )
         other.uses = self.uses
         return other
@@ -192,6 +200,13 @@ class ExpressionBinder:
             raise Mistake(f"{what} stands in WHERE, not in {self.clause}", expr.span)
         return self._answer(expr, self)
 
+    def _scalar(self, query: syntax.ScalarQuery) -> Expr:
+        if self._value is None:
+            message = f"a sub-query used as a value can't stand in {self.clause}"
+            hint = "it stands in SELECT, WHERE, HAVING and ORDER BY; or join with it"
+            raise Mistake(message, query.span, hint)
+        return self._value(query)
+
     # --- CASE, CAST and calls -------------------------------------------------------------------
 
     def _case(self, expr: syntax.CaseWhen) -> Expr:
@@ -269,6 +284,7 @@ _HANDLERS: dict[type, Callable[[ExpressionBinder, Any], Expr]] = {
     syntax.InList: ExpressionBinder._in_list,
     syntax.InQuery: ExpressionBinder._subquery,
     syntax.Exists: ExpressionBinder._subquery,
+    syntax.ScalarQuery: ExpressionBinder._scalar,
     syntax.CaseWhen: ExpressionBinder._case,
     syntax.CastTo: ExpressionBinder._cast,
     syntax.FunctionCall: ExpressionBinder._function,

@@ -8,8 +8,8 @@ from thalweg.cql import syntax
 from thalweg.cql.bind.blocks import bind_block
 from thalweg.cql.bind.bounds import hides_windows
 from thalweg.cql.bind.context import Context
-from thalweg.cql.bind.growth import HINT, grows
 from thalweg.cql.bind.names import unique_names
+from thalweg.cql.bind.ordering import first_of_block, first_of_relation
 from thalweg.cql.errors import Mistake, Span
 from thalweg.plan.expr import Col, Expr
 from thalweg.plan.functions import cast
@@ -20,11 +20,8 @@ from thalweg.plan.nodes import (
     Schema,
     SetKind,
     SetOp,
-    SortKey,
     StreamKind,
-    TopK,
     ToStream,
-    never_retracts,
 )
 from thalweg.plan.types import NULL, SqlType, common_type
 
@@ -77,57 +74,15 @@ def _select(select: syntax.Select, context: Context) -> Bound:
     return Bound(node, tuple(o.span for o in block.outputs))
 
 
-# --- ORDER BY … LIMIT n -------------------------------------------------------------------------
-
-
 def _top(query: syntax.TopQuery, context: Context) -> Bound:
-    exprs = tuple(item.expr for item in query.order)
     if isinstance(query.query, syntax.Select) and not query.query.distinct:
-        block = bind_block(query.query, context, _node, exprs)
+        order = tuple(item.expr for item in query.order)
+        block = bind_block(query.query, context, _node, order)
         assert not block.correlation, "only sub-queries of WHERE are correlated"
-        visible = block.outputs[: len(block.outputs) - len(exprs)]
-        order = block.outputs[len(visible) :]
-        if not visible:
-            raise Mistake("the result has no columns", query.query.span)
-        shown = [o.expr for o in visible]
-        hidden = [o for o in dict.fromkeys(order) if o.expr not in shown]
-        names = (*unique_names(visible), *(o.name for o in hidden))
-        node: Node = Project(block.node, (*shown, *(o.expr for o in hidden)), names)
-        below, spans = node, tuple(o.span for o in visible)
-        places = [(shown + [h.expr for h in hidden]).index(o.expr) for o in order]
-    else:
-        bound = bind_query(query.query, context)
-        below, spans = bound.node, bound.spans
-        if below.is_stream:
-            message = "ORDER BY … LIMIT takes a relation, and this is a stream"
-            raise Mistake(message, query.query.span)
-        places = [_result_column(expr, below.schema) for expr in exprs]
-    if grows(below) and not never_retracts(below):
-        message = "ORDER BY … LIMIT keeps every tuple of an unbounded stream for ever"
-        context.warn(message, query.order_span, HINT)
-    keys = tuple(
-        SortKey(
-            Col(place, below.schema[place].type, below.schema[place].name),
-            item.descending,
-            item.descending if item.nulls_last is None else item.nulls_last,
-        )
-        for place, item in zip(places, query.order, strict=True)
-    )
-    node = TopK(below, keys, query.limit)
-    if len(spans) < len(node.schema):
-        kept = _columns(node.schema)[: len(spans)]
-        node = Project(node, kept, tuple(f.name for f in node.schema[: len(spans)]))
-    return Bound(node, spans)
-
-
-def _result_column(expr: syntax.Expr, schema: Schema) -> int:
-    """Above DISTINCT and set operators, only the result's own columns are left to order by."""
-    if isinstance(expr, syntax.ColumnRef) and expr.qualifier is None:
-        for place, f in enumerate(schema):
-            if f.name.lower() == expr.name.lower():
-                return place
-    hint = f"one of {', '.join(f.name for f in schema)}"
-    raise Mistake("ORDER BY takes a column of the result here", expr.span, hint)
+        spans = tuple(o.span for o in block.outputs[: len(block.outputs) - len(order)])
+        return Bound(first_of_block(query, block, context), spans)
+    bound = bind_query(query.query, context)
+    return Bound(first_of_relation(query, bound.node, context), bound.spans)
 
 
 def _stream(query: syntax.StreamQuery, context: Context) -> Bound:

@@ -21,6 +21,7 @@ from thalweg.cql.syntax import (
     Literal,
     Negation,
     Query,
+    ScalarQuery,
 )
 from thalweg.plan.types import BOOLEAN, NULL, VARCHAR
 
@@ -78,8 +79,9 @@ class PrimaryParser(Cursor, ABC):
     def _parenthesised(self) -> Expr:
         opening = self.advance()
         if self.at_query():
-            hint = "a sub-query stands in FROM, or after EXISTS or IN; join with it instead"
-            raise Mistake("a sub-query can't be used as a value", opening.span, hint)
+            query = self.query()
+            self.expect(")", "to close the sub-query")
+            return ScalarQuery(query, self.since(opening.start))
         expr = self.expression()
         self.expect(")")
         return expr
