@@ -404,6 +404,39 @@ class CreateStream:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateTable:
+    """CREATE TABLE; `key` is of PRIMARY KEY."""
+
+    name: Name
+    columns: tuple[ColumnDef, ...]
+    key: tuple[Name, ...] = ()
+    resolution: Duration | None = None
+    source: str | None = None
+    refresh: Duration | None = None
+    options: tuple[tuple[Name, str], ...] = ()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """INSERT INTO name (columns) VALUES (…), …; without columns, all of them."""
+
+    name: Name
+    columns: tuple[Name, ...]
+    rows: tuple[tuple[Expr, ...], ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """DELETE FROM name WHERE …"""
+
+    name: Name
+    where: Expr | None
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class CreateView:
     name: Name
     columns: tuple[Name, ...]
@@ -423,14 +456,15 @@ class CreateQuery:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """`kind` is STREAM, RELATION, VIEW or QUERY."""
+    """`kind` is STREAM, RELATION, TABLE, VIEW or QUERY."""
 
     kind: str
     name: Name
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-Statement = CreateStream | CreateView | CreateQuery | Drop
+Writing = Insert | Delete  # change rows, not definitions
+Statement = CreateStream | CreateTable | CreateView | CreateQuery | Drop | Writing
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

@@ -121,7 +121,8 @@ def node_text(node: Node) -> str:
     """One line for the node itself."""
     match node:
         case Scan(stream):
-            return f"{'Relation' if stream.is_relation else 'Stream'} {stream.name}"
+            kind = "Table" if stream.is_table else "Relation" if stream.is_relation else "Stream"
+            return f"{kind} {stream.name}"
         case Window(source, spec):
             bounds = " with its bounds" if spec.bounds is not None else ""
             return f"Window {window_text(spec, source.schema)}{bounds}"

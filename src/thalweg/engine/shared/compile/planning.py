@@ -83,6 +83,7 @@ def make_plan(queries: Iterable[Run], streams: Mapping[str, StreamDef], present:
         {s: tuple(f.type for f in streams[s].fields) for s in used},
         needed_columns(o for f in made for _, o in f.outputs),
         frozenset(s for s in used if streams[s].is_relation),
+        frozenset(s for s in used if streams[s].is_table),
     )
 
 

@@ -115,7 +115,8 @@ def _slides(
         return np.empty(0, dtype=np.int64)
     start = max(low, int(live[T].min()))  # type: ignore[arg-type]
     stop = high
-    if ph.base_names(owner).issubset(task.spec.ended):
+    clocks = ph.base_names(owner) - task.plan.tables
+    if clocks and clocks.issubset(task.spec.ended):
         stop = min(high, _last_instant(task, flow, owner) + 1)
     return np.concatenate([np.arange(-(-start // s) * s, stop, s) for s in sorted(slides)])
 
