@@ -205,8 +205,8 @@ class QueryDrawer:
             a, b = self._draw(st.sampled_from(pairs))
             parts.append(f"{a.name} = {b.name}")
         where = f" WHERE {' AND '.join(parts)}" if parts else ""
-        if self._one_in(3):
-            exact = [c.name for c in columns if c.kind != "approx"]
+        exact = [c.name for c in columns if c.kind != "approx"]
+        if exact and self._one_in(3):
             order = f" ORDER BY {self._pick(*exact)}{self._pick('', ' DESC')} LIMIT 1"
             return f"(SELECT {scope.of('int', 1)} FROM {text}{where}{order})"
         return f"(SELECT {scope.fill(self._pick(*AGGREGATES['int']), 1)} FROM {text}{where})"

@@ -58,7 +58,7 @@ class _Collected(Feed):
         super().__init__(feed.engine, feed.stream, stop=feed._stop)
         self.frames: list[pl.DataFrame] = []
 
-    def push(self, batch: pl.DataFrame, **_: object) -> Receipt:  # type: ignore[override]
+    def push(self, batch: pl.DataFrame, **_: object) -> Receipt:
         self.frames.append(batch)
         return Receipt(batch.height, 0, 0)
 

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
 import polars as pl
 
 from thalweg.engine.shared.expressions.translate import is_true
@@ -142,9 +143,7 @@ class TableDoor:
         weighed = pl.concat([after.with_columns(one), before.with_columns(-one)])
         net = weighed.group_by(columns, maintain_order=True).agg(pl.col(W).sum())
         net = net.filter(pl.col(W) != 0).sort(W, maintain_order=True)  # what goes, goes first
-        net = (
-            net.select(pl.all().repeat_by(pl.col(W).abs())).explode(pl.all()) if net.height else net
-        )
+        net = net[np.repeat(np.arange(net.height), net[W].abs().to_numpy())]
         instant = self._instant() if net.height else 0
         named = {c: f.name for c, f in zip(columns, self.table.fields, strict=True)}
         changes = net.rename(named).select(
