@@ -9,6 +9,7 @@ from thalweg.engine.arrivals import Arrival
 from thalweg.engine.reference import Outcome
 from thalweg.plan import expr as ex
 from thalweg.plan.aggregates import AGGREGATES
+from thalweg.plan.cardinality import has_one_row_at_most
 from thalweg.plan.functions import FUNCTIONS
 from thalweg.plan.nodes import (
     Aggregate,
@@ -21,28 +22,33 @@ from thalweg.plan.nodes import (
     Project,
     Scan,
     SetOp,
+    TopK,
     ToStream,
     Window,
     base_streams,
     walk,
 )
 from thalweg.plan.types import Kind
-from thalweg.plan.windows import RowsWindow, TimeWindow, WindowSpec
+from thalweg.plan.windows import HopWindow, RowsWindow, SessionWindow, TimeWindow, WindowSpec
 
 STREAM_KINDS = ("ISTREAM", "DSTREAM", "RSTREAM")
 SET_KINDS = ("UNION", "EXCEPT", "INTERSECT")
 WINDOW_KINDS = ("now", "range", "unbounded", "rows", "partition rows")
+BOUNDED_KINDS = ("tumble", "hop", "session", "partition session")
 CASTS = ("BOOLEAN", "INTEGER", "BIGINT", "DOUBLE", "DECIMAL", "VARCHAR", "DATE", "TIMESTAMP")
 
 WANTED = frozenset(
     [
         *(f"window {kind}{slide}" for kind in WINDOW_KINDS for slide in ("", " slide")),
+        *(f"window {kind}{b}" for kind in BOUNDED_KINDS for b in ("", " with bounds")),
         *(f"aggregate {name}" for name in (*AGGREGATES, "count(*)")),
         *(f"aggregate {name} distinct" for name in ("count", "sum", "avg")),
         *(f"{kind} {place}" for kind in STREAM_KINDS for place in ("on top", "inside")),
         *(f"{kind}{every}" for kind in SET_KINDS for every in ("", " ALL")),
         *("join of 2", "join of 3", "self join", "left join", "base relation", "case"),
         *("exists", "exists correlated", "in", "in correlated", "negated sub-query"),
+        *("value", "value correlated", "value, first of each"),
+        *("top k", "top k descending", "top k nulls last"),
         *("group by", "global aggregate", "having", "distinct", "filter", "projection"),
         *("late tuple", "rejected minus", "NULL", "equal timestamps", "out of order"),
         *("two partitions", "empty input", "equal rows", "no output", "plus", "minus"),
@@ -85,8 +91,8 @@ def _of_node(node: Node, inside: bool) -> Iterator[str]:
             scans = [s for i in inputs for s in base_streams(i)]
             if len(set(scans)) < len(scans):
                 yield "self join"
-        case LeftJoin():
-            yield "left join"
+        case LeftJoin(_, right, _):
+            yield _left_join(right)
         case Mark(_, _, correlation, match):
             kind = "exists" if match is None else "in"
             yield kind if correlation == ex.TRUE else f"{kind} correlated"
@@ -97,11 +103,24 @@ def _of_node(node: Node, inside: bool) -> Iterator[str]:
                 yield f"aggregate {name}{' distinct' if call.distinct else ''}"
         case Distinct():
             yield "distinct"
+        case TopK(_, keys, _, _):
+            yield "top k"
+            yield from ("top k descending" for k in keys if k.descending)
+            yield from ("top k nulls last" for k in keys if k.nulls_last)
         case SetOp(kind, every, _, _):
             yield kind.value + (" ALL" if every else "")
         case ToStream(kind, _):
             if inside:
                 yield f"{kind.value} inside"
+
+
+def _left_join(right: Node) -> str:
+    """What is joined: a sub-query that is a value has no projection above its last operator."""
+    if has_one_row_at_most(right):
+        return "value"
+    if isinstance(right, Aggregate):
+        return "value correlated"
+    return "value, first of each" if isinstance(right, TopK) and right.partition_by else "left join"
 
 
 def window_kind(spec: WindowSpec) -> str:
@@ -113,6 +132,11 @@ def window_kind(spec: WindowSpec) -> str:
             return f"range{slide}" if length else f"now{slide}"
         case RowsWindow(_, _, keys):
             return f"partition rows{slide}" if keys else f"rows{slide}"
+        case HopWindow(length, hop, bounds):
+            return f"{'tumble' if length == hop else 'hop'}{' with bounds' if bounds else ''}"
+        case SessionWindow(_, keys, bounds):
+            partition = "partition " if keys else ""
+            return f"{partition}session{' with bounds' if bounds else ''}"
 
 
 def _expressions(node: Node) -> tuple[ex.Expr, ...]:

@@ -17,8 +17,9 @@ from thalweg.engine.reference import aggregates, arithmetic, bags, evaluator, me
 from thalweg.engine.reference.expressions import evaluate
 from thalweg.engine.reference.meaning import Meaning, Relation
 from thalweg.engine.reference.scalars import IMPLEMENTATIONS
-from thalweg.plan.nodes import SetKind
-from thalweg.plan.windows import RowsWindow
+from thalweg.plan.expr import Col
+from thalweg.plan.nodes import SetKind, SortKey
+from thalweg.plan.windows import HopWindow, RowsWindow, SessionWindow, TimeWindow
 
 Install = Callable[[pytest.MonkeyPatch], None]
 MUTANTS: dict[str, Install] = {}
@@ -40,7 +41,7 @@ def _change_spec(patch: pytest.MonkeyPatch, change: Callable[[Any], Any]) -> Non
 
 
 def _is_bounded(spec: Any) -> bool:
-    return not isinstance(spec, RowsWindow) and spec.length is not None
+    return isinstance(spec, TimeWindow) and spec.length is not None
 
 
 @mutant
@@ -61,7 +62,7 @@ def tuples_expire_one_instant_late(patch: pytest.MonkeyPatch) -> None:
 @mutant
 def slide_is_ignored_for_time(patch: pytest.MonkeyPatch) -> None:
     _change_spec(
-        patch, lambda spec: spec if isinstance(spec, RowsWindow) else replace(spec, slide=1)
+        patch, lambda spec: replace(spec, slide=1) if isinstance(spec, TimeWindow) else spec
     )
 
 
@@ -86,6 +87,50 @@ def rows_windows_hold_one_row_more(patch: pytest.MonkeyPatch) -> None:
         return replace(spec, count=spec.count + 1) if isinstance(spec, RowsWindow) else spec
 
     _change_spec(patch, larger)
+
+
+@mutant
+def tumbling_windows_hold_both_ends(patch: pytest.MonkeyPatch) -> None:
+    def closed(spec: Any) -> Any:
+        return TimeWindow(spec.length, spec.slide) if _hops_unbounded(spec) else spec
+
+    _change_spec(patch, closed)
+
+
+def _hops_unbounded(spec: Any) -> bool:
+    return isinstance(spec, HopWindow) and spec.bounds is None
+
+
+@mutant
+def hopping_windows_tumble(patch: pytest.MonkeyPatch) -> None:
+    def tumbling(spec: Any) -> Any:
+        return replace(spec, length=spec.slide) if isinstance(spec, HopWindow) else spec
+
+    _change_spec(patch, tumbling)
+
+
+@mutant
+def sessions_hold_tuples_just_a_gap_apart(patch: pytest.MonkeyPatch) -> None:
+    sessions = windows._sessions
+
+    def wider(spec: Any, tuples: Any, now: Any = None) -> Any:
+        return sessions(replace(spec, gap=spec.gap + 1), tuples, now)
+
+    patch.setattr(windows, "_sessions", wider)
+
+
+@mutant
+def sessions_have_no_keys(patch: pytest.MonkeyPatch) -> None:
+    def alike(spec: Any) -> Any:
+        return replace(spec, partition_by=()) if isinstance(spec, SessionWindow) else spec
+
+    _change_spec(patch, alike)
+
+
+@mutant
+def bounds_are_turned_round(patch: pytest.MonkeyPatch) -> None:
+    bounds = windows._bounds
+    patch.setattr(windows, "_bounds", lambda of, start, end: bounds(of, end, start))
 
 
 @mutant
@@ -206,6 +251,45 @@ def left_join_keeps_the_nulls_beside_matches(patch: pytest.MonkeyPatch) -> None:
 @mutant
 def distinct_does_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(bags, "distinct", lambda rows: rows)
+
+
+@mutant
+def the_first_rows_are_one_too_many(patch: pytest.MonkeyPatch) -> None:
+    top = bags.top
+    patch.setattr(bags, "top", lambda n, rows: top(replace(n, count=n.count + 1), rows))
+
+
+@mutant
+def the_first_rows_are_always_ascending(patch: pytest.MonkeyPatch) -> None:
+    top = bags.top
+
+    def ascending(node: Any, rows: Any) -> Any:
+        keys = tuple(replace(k, descending=False) for k in node.keys)
+        return top(replace(node, keys=keys), rows)
+
+    patch.setattr(bags, "top", ascending)
+
+
+@mutant
+def ties_among_the_first_rows_go_backwards(patch: pytest.MonkeyPatch) -> None:
+    top = bags.top
+    patch.setattr(bags, "top", lambda n, rows: [] if not rows else top(_turned(n), rows))
+
+
+def _turned(node: Any) -> Any:
+    others = (Col(i, f.type) for i, f in enumerate(node.schema))
+    return replace(node, keys=(*node.keys, *(SortKey(c, descending=True) for c in others)))
+
+
+@mutant
+def nulls_always_come_first(patch: pytest.MonkeyPatch) -> None:
+    top = bags.top
+
+    def first(node: Any, rows: Any) -> Any:
+        keys = tuple(replace(k, nulls_last=False) for k in node.keys)
+        return top(replace(node, keys=keys), rows)
+
+    patch.setattr(bags, "top", first)
 
 
 @mutant

@@ -16,7 +16,7 @@ from thalweg.cql import compile_script
 from thalweg.engine import reference
 from thalweg.engine.changelog import faults
 
-EXAMPLES = 400
+EXAMPLES = 600
 
 
 def test_generators_reach_everything_often_enough_to_matter():

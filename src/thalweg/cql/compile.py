@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import count
 
 from thalweg.cql.bind.statements import Change, change_of
+from thalweg.cql.bind.tables import Write, bind_write
 from thalweg.cql.errors import DEFAULT_NAME, CqlError, Diagnostic, Mistake
 from thalweg.cql.parser import parse_each
-from thalweg.cql.syntax import CreateQuery, Drop, Statement
+from thalweg.cql.syntax import CreateQuery, Delete, Drop, Insert, Statement
 from thalweg.cql.templates import Recurring, Templates
 from thalweg.plan.catalog import Catalog, Definition, QueryDef
 
@@ -29,6 +30,7 @@ class Script:
     changes: tuple[Change, ...]  # one for each statement
     warnings: tuple[Diagnostic, ...]
     errors: tuple[Diagnostic, ...] = ()  # of statements that are left out
+    writes: tuple[Write, ...] = ()  # of INSERT and DELETE, which are not among the statements
 
 
 def compile_script(
@@ -83,9 +85,13 @@ class _Definitions:
         self._catalog = Catalog(self._definitions)
         self._names = _free_names(statements, self._catalog)
         self._changes: list[Change] = []
+        self._writes: list[Write] = []
 
     def take(self, statement: Written, text: str) -> None:
         """Raises Mistake, and then nothing has changed."""
+        if isinstance(statement, Insert | Delete):
+            self._writes.append(bind_write(statement, self._catalog, text))
+            return
         is_bare = isinstance(statement, CreateQuery | Recurring) and statement.name is None
         name = next(self._names) if is_bare else ""
         change = self._change(statement, text, name)
@@ -119,6 +125,8 @@ class _Definitions:
     def script(self, statements: tuple[Written, ...], errors: Iterable[Diagnostic] = ()) -> Script:
         """Of the statements that were taken since the last one."""
         changes, self._changes = tuple(self._changes), []
+        writes, self._writes = tuple(self._writes), []
+        statements = tuple(s for s in statements if not isinstance(s, Insert | Delete))
         created = (c.definition for c in changes if not c.dropped)
         queries = tuple(
             d
@@ -126,13 +134,15 @@ class _Definitions:
             if isinstance(d, QueryDef) and self._definitions.get(d.name.lower()) is d
         )
         warnings = tuple(w for c in changes for w in c.warnings)
-        return Script(self._catalog, queries, statements, changes, warnings, tuple(errors))
+        return Script(self._catalog, queries, statements, changes, warnings, tuple(errors), writes)
 
 
 def _free_names(statements: Iterable[Written], catalog: Catalog) -> Iterator[str]:
     """q1, q2, … without those that the catalog has or the texts define themselves."""
     given = {
-        s.name.text.lower() for s in statements if s.name is not None and not isinstance(s, Drop)
+        s.name.text.lower()
+        for s in statements
+        if s.name is not None and not isinstance(s, Drop | Insert | Delete)
     }
     return (
         name

@@ -99,3 +99,16 @@ def closest(name: str, candidates: Iterable[str], cutoff: float = 0.65) -> str |
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     found = closest(name, candidates)
     return f'did you mean "{found}"?' if found is not None else None
+
+
+_WINDOWS_ELSEWHERE = ("tumble", "hop", "session", "window", "table")
+
+
+def window_help(function: str) -> str | None:
+    """For those who know windows as functions, such as TUMBLE(…) or TUMBLE_START(…)."""
+    if function.lower().split("_")[0] not in _WINDOWS_ELSEWHERE:
+        return None
+    return (
+        "windows stand after the stream: FROM S [Tumble 1 minute], [Hop 1 minute EVERY 10 seconds] "
+        "or [Session 5 minutes]; their bounds are the columns window_start and window_end"
+    )

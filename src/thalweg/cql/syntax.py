@@ -154,6 +154,14 @@ class Exists:
 
 
 @dataclass(frozen=True, slots=True)
+class ScalarQuery:
+    """A sub-query in parentheses, used as a value."""
+
+    query: Query
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class CaseWhen:
     """Both forms of CASE; the operand is None in the searched form."""
 
@@ -172,12 +180,16 @@ class CastTo:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A scalar function or an aggregate; the name in lower case. COUNT(*) has `star`."""
+    """A scalar function or an aggregate; the name in lower case. COUNT(*) has `star`.
+
+    `only` is the condition of an aggregate's FILTER (WHERE …).
+    """
 
     name: str
     args: tuple[Expr, ...]
     distinct: bool = False
     star: bool = False
+    only: Expr | None = None
     span: Span = field(default=NOWHERE, compare=False, repr=False)
     name_span: Span = field(default=NOWHERE, compare=False, repr=False)
 
@@ -197,6 +209,7 @@ Expr = (
     | InList
     | InQuery
     | Exists
+    | ScalarQuery
     | CaseWhen
     | CastTo
     | FunctionCall
@@ -225,7 +238,25 @@ class RowsWindow:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-Window = RangeWindow | RowsWindow
+@dataclass(frozen=True, slots=True)
+class HopWindow:
+    """`[Hop n unit EVERY n unit]`; `[Tumble n unit]` has no `every` of its own."""
+
+    length: Duration
+    every: Duration | None = None
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWindow:
+    """`[Session n unit Partition By a, b]`."""
+
+    gap: Duration
+    partition_by: tuple[ColumnRef, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Window = RangeWindow | RowsWindow | HopWindow | SessionWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +330,26 @@ class SetQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class OrderItem:
+    """One expression of ORDER BY; where NULLs go is None unless it was said."""
+
+    expr: Expr
+    descending: bool = False
+    nulls_last: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopQuery:
+    """`query ORDER BY … LIMIT n`."""
+
+    query: Query
+    order: tuple[OrderItem, ...]
+    limit: int
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    order_span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class StreamQuery:
     """ISTREAM, DSTREAM or RSTREAM of a query."""
 
@@ -323,7 +374,7 @@ class WithQuery:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-Query = Select | SetQuery | StreamQuery | WithQuery
+Query = Select | SetQuery | TopQuery | StreamQuery | WithQuery
 
 
 # --- statements ---------------------------------------------------------------------------------
@@ -355,6 +406,39 @@ class CreateStream:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateTable:
+    """CREATE TABLE; `key` is of PRIMARY KEY."""
+
+    name: Name
+    columns: tuple[ColumnDef, ...]
+    key: tuple[Name, ...] = ()
+    resolution: Duration | None = None
+    source: str | None = None
+    refresh: Duration | None = None
+    options: tuple[tuple[Name, str], ...] = ()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """INSERT INTO name (columns) VALUES (…), …; without columns, all of them."""
+
+    name: Name
+    columns: tuple[Name, ...]
+    rows: tuple[tuple[Expr, ...], ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """DELETE FROM name WHERE …"""
+
+    name: Name
+    where: Expr | None
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class CreateView:
     name: Name
     columns: tuple[Name, ...]
@@ -374,14 +458,15 @@ class CreateQuery:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """`kind` is STREAM, RELATION, VIEW or QUERY."""
+    """`kind` is STREAM, RELATION, TABLE, VIEW or QUERY."""
 
     kind: str
     name: Name
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-Statement = CreateStream | CreateView | CreateQuery | Drop
+Writing = Insert | Delete  # change rows, not definitions
+Statement = CreateStream | CreateTable | CreateView | CreateQuery | Drop | Writing
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
@@ -393,8 +478,10 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return left, right
         case Comparison(first, steps):
             return (first, *(operand for _, operand in steps))
-        case Logical(_, args) | InQuery(args) | FunctionCall(_, args):
+        case Logical(_, args) | InQuery(args):
             return args
+        case FunctionCall(_, args, _, _, only):
+            return args if only is None else (*args, only)
         case Between(arg, low, high):
             return arg, low, high
         case InList(arg, items):

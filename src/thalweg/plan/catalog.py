@@ -45,9 +45,19 @@ class StreamDef:
     options: tuple[tuple[str, str], ...] = ()  # what OPTIONS (…) said, names in lower case
     retain: int | None = None  # for how many instants tuples are kept, read or not
     wide: tuple[int, ...] = ()  # columns that are kept only while somebody reads them
+    # A table is a relation whose changes get their instants when they come in.
+    is_table: bool = False
+    key: tuple[str, ...] = ()  # columns that tell its rows apart; then what is pushed replaces
+    refresh_ms: int | None = None
 
     def __post_init__(self) -> None:
         names = [f.name.lower() for f in self.fields]
+        if (self.key or self.refresh_ms is not None) and not self.is_table:
+            raise ValueError(f"{self.name}: only a table has a key, and is refreshed")
+        if self.is_table and not self.is_relation:
+            raise ValueError(f"{self.name}: a table is a relation")
+        if not {k.lower() for k in self.key} <= set(names):
+            raise ValueError(f"{self.name}: the key is made of its columns")
         if len(set(names)) != len(names):
             raise ValueError(f"{self.name} has two columns of one name")
         if self.timestamp_type not in (BIGINT, INTEGER, DATE, TIMESTAMP):
@@ -64,6 +74,16 @@ class StreamDef:
     def is_retained(self) -> bool:
         """Whether something is kept of it, whoever reads it: a relation is kept whole."""
         return self.is_relation or self.retain is not None
+
+    @property
+    def beginning(self) -> int:
+        """From when a table's first load holds: the year 1, before which there are no dates."""
+        return -62_135_596_800_000_000 // self.resolution_us
+
+    @property
+    def key_indexes(self) -> tuple[int, ...]:
+        names = [f.name.lower() for f in self.fields]
+        return tuple(names.index(k.lower()) for k in self.key)
 
     @property
     def timestamp_index(self) -> int | None:

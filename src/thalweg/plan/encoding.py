@@ -26,9 +26,9 @@ import msgspec
 from thalweg.plan.aggregates import AggCall
 from thalweg.plan.catalog import Field, StreamDef
 from thalweg.plan.expr import Call, Case, Cast, Col, Lit
-from thalweg.plan.nodes import SetKind, StreamKind
+from thalweg.plan.nodes import SetKind, SortKey, StreamKind
 from thalweg.plan.types import Kind, SqlType
-from thalweg.plan.windows import RowsWindow, TimeWindow
+from thalweg.plan.windows import Bounds, HopWindow, RowsWindow, SessionWindow, TimeWindow
 
 Tags = Mapping[str, type]
 
@@ -45,8 +45,12 @@ PLAN_TAGS: Tags = {
     "aggregate call": AggCall,
     "time window": TimeWindow,
     "rows window": RowsWindow,
+    "hop window": HopWindow,
+    "session window": SessionWindow,
+    "window bounds": Bounds,
     "stream kind": StreamKind,
     "set kind": SetKind,
+    "sort key": SortKey,
 }
 
 

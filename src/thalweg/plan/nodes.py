@@ -16,9 +16,10 @@ from thalweg.plan.aggregates import AggCall
 from thalweg.plan.catalog import Field, StreamDef
 from thalweg.plan.expr import TRUE, Expr, columns_of
 from thalweg.plan.types import BOOLEAN, INTERVAL, NULL
-from thalweg.plan.windows import RowsWindow, WindowSpec
+from thalweg.plan.windows import RowsWindow, SessionWindow, TimeWindow, WindowSpec
 
 Schema = tuple[Field, ...]
+BOUND_NAMES = ("window_start", "window_end")
 
 
 class PlanError(ValueError):
@@ -50,12 +51,15 @@ class Window:
     def __post_init__(self) -> None:
         if not self.input.is_stream:
             raise PlanError("a window applies to a stream, not to a relation")
-        if isinstance(self.spec, RowsWindow):
+        if isinstance(self.spec, RowsWindow | SessionWindow):
             _check_indexes(frozenset(self.spec.partition_by), self.input, "Partition By")
 
     @property
     def schema(self) -> Schema:
-        return self.input.schema
+        bounds = self.spec.bounds
+        if bounds is None:
+            return self.input.schema
+        return (*self.input.schema, *(Field(name, bounds.type) for name in BOUND_NAMES))
 
     is_stream = False
 
@@ -211,6 +215,41 @@ class Distinct:
     is_stream = False
 
 
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One expression of ORDER BY; NULL comes before all values, or behind."""
+
+    expr: Expr
+    descending: bool = False
+    nulls_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """The `count` first rows, of each value of the partition's expressions if there are any.
+
+    Rows that the keys do not tell apart are in order of their columns, NULL first.
+    """
+
+    input: Node
+    keys: tuple[SortKey, ...]
+    count: int
+    partition_by: tuple[Expr, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_relation(self.input)
+        if self.count < 1:
+            raise PlanError("the first rows are at least one")
+        for e in (*(k.expr for k in self.keys), *self.partition_by):
+            _check_indexes(columns_of(e), self.input, "ORDER BY")
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    is_stream = False
+
+
 class SetKind(enum.Enum):
     UNION = "UNION"
     EXCEPT = "EXCEPT"
@@ -273,6 +312,7 @@ Node = (
     | Mark
     | Aggregate
     | Distinct
+    | TopK
     | SetOp
     | ToStream
 )
@@ -341,7 +381,7 @@ def never_retracts(node: Node) -> bool:
         case Scan():
             return not node.stream.is_relation
         case Window(_, spec):
-            return not isinstance(spec, RowsWindow) and spec.length is None
+            return isinstance(spec, TimeWindow) and spec.length is None
         case Filter() | Project() | Distinct():
             return never_retracts(node.input)
         case Join():

@@ -18,12 +18,14 @@ from thalweg.plan.nodes import (
     Scan,
     Schema,
     SetOp,
+    SortKey,
+    TopK,
     ToStream,
     Window,
     inputs_of,
 )
 from thalweg.plan.types import BOOLEAN, INTERVAL
-from thalweg.plan.windows import RowsWindow, WindowSpec
+from thalweg.plan.windows import RowsWindow, SessionWindow, WindowSpec
 
 INFIX = {"=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "||", "like", "and", "or"}
 
@@ -90,11 +92,28 @@ def aggregate_text(agg: AggCall, schema: Schema) -> str:
     return f"{agg.function.upper()}({distinct}{expr_text(agg.arg, schema)})"
 
 
+def top_text(
+    keys: tuple[SortKey, ...], count: int, partition_by: tuple[Expr, ...], schema: Schema
+) -> str:
+    order = ", ".join(
+        expr_text(k.expr, schema)
+        + (" DESC" if k.descending else "")
+        + (" NULLS LAST" if k.nulls_last and not k.descending else "")
+        + (" NULLS FIRST" if k.descending and not k.nulls_last else "")
+        for k in keys
+    )
+    each = ", ".join(expr_text(e, schema) for e in partition_by)
+    return f"Top {count} by {order}" + (f" for each {each}" if each else "")
+
+
 def window_text(spec: WindowSpec, schema: Schema) -> str:
     if isinstance(spec, RowsWindow) and spec.partition_by:
         keys = ", ".join(column_text(k, schema) for k in spec.partition_by)
         slide = f" Slide {spec.slide}" if spec.slide != 1 else ""
         return f"[Partition By {keys} Rows {spec.count}{slide}]"
+    if isinstance(spec, SessionWindow) and spec.partition_by:
+        keys = ", ".join(column_text(k, schema) for k in spec.partition_by)
+        return f"[Session {spec.gap} Partition By {keys}]"
     return str(spec)
 
 
@@ -102,9 +121,11 @@ def node_text(node: Node) -> str:
     """One line for the node itself."""
     match node:
         case Scan(stream):
-            return f"{'Relation' if stream.is_relation else 'Stream'} {stream.name}"
+            kind = "Table" if stream.is_table else "Relation" if stream.is_relation else "Stream"
+            return f"{kind} {stream.name}"
         case Window(source, spec):
-            return f"Window {window_text(spec, source.schema)}"
+            bounds = " with its bounds" if spec.bounds is not None else ""
+            return f"Window {window_text(spec, source.schema)}{bounds}"
         case Filter(source, predicate):
             return f"Filter {expr_text(predicate, source.schema)}"
         case Project(source, exprs, names):
@@ -125,6 +146,8 @@ def node_text(node: Node) -> str:
             return "Aggregate" + (f" {what}" if what else "") + (f" by {by}" if by else "")
         case Distinct():
             return "Distinct"
+        case TopK(source, keys, count, partition_by):
+            return top_text(keys, count, partition_by, source.schema)
         case SetOp(kind, all_, _, _):
             return kind.value + (" ALL" if all_ else "")
         case ToStream(kind, _):

@@ -7,7 +7,9 @@ An interval is half open, `[start, end)`; FOREVER as an end means that the tuple
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
+
+from thalweg.plan.types import BIGINT, TIMESTAMP, SqlType
 
 FOREVER = (1 << 63) - 1
 # Before every instant; so far from the end of 64 bits that a window's length can be taken away.
@@ -30,6 +32,24 @@ def window_end(timestamp: Any, length: Any, slide: int) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """What kind of values a window's `window_start` and `window_end` are.
+
+    Counted instants where the streams' own timestamps are numbers, else points in time; then an
+    instant lasts `resolution_us`.
+    """
+
+    type: SqlType
+    resolution_us: int = 1
+
+    def __post_init__(self) -> None:
+        if self.type not in (BIGINT, TIMESTAMP):
+            raise ValueError("a window's bounds are BIGINT or TIMESTAMP")
+        if self.type == BIGINT and self.resolution_us != 1:
+            raise ValueError("counted instants are as they are")
+
+
+@dataclass(frozen=True, slots=True)
 class TimeWindow:
     """`[Range length Slide slide]`; Now is length 0, Unbounded is length None."""
 
@@ -41,6 +61,13 @@ class TimeWindow:
             raise ValueError("a window's length can't be negative")
         if self.slide < 1:
             raise ValueError("a window's slide is at least one instant")
+
+    bounds: ClassVar[Bounds | None] = None
+
+    @property
+    def delay(self) -> int:
+        """How many instants may pass between a tuple's own and the one that lets it in."""
+        return self.slide - 1
 
     def interval(self, timestamp: Any) -> tuple[Any, Any]:
         """Where a tuple of this timestamp is valid; empty (start >= end) if it never appears."""
@@ -82,6 +109,8 @@ class RowsWindow:
         """The number of the row whose arrival pushes row `number` out."""
         return -(-(number + self.count) // self.slide) * self.slide
 
+    bounds: ClassVar[Bounds | None] = None
+
     def __str__(self) -> str:
         keys = ", ".join(f"#{k}" for k in self.partition_by)
         partition = f"Partition By {keys} " if keys else ""
@@ -89,7 +118,72 @@ class RowsWindow:
         return f"[{partition}Rows {self.count}{slide}]"
 
 
-WindowSpec = TimeWindow | RowsWindow
+@dataclass(frozen=True, slots=True)
+class HopWindow:
+    """`[Hop length EVERY slide]`; `[Tumble length]` is the one with slide = length.
+
+    At τ, with e the last multiple of the slide up to τ, it holds the tuples of [e - length, e).
+    Where `bounds` are wanted, each has e - length and e as two columns more. So without them a
+    tuple is one row, valid from the first boundary after it on; with them it is a row for each
+    boundary e, valid over [e, e + slide).
+    """
+
+    length: int
+    slide: int
+    bounds: Bounds | None = None
+
+    def __post_init__(self) -> None:
+        if self.slide < 1:
+            raise ValueError("a window hops by at least one instant")
+        if self.length < self.slide or self.length % self.slide:
+            raise ValueError("a window's hop divides its length")
+
+    @property
+    def delay(self) -> int:
+        """How many instants may pass between a tuple's own and the one that lets it in."""
+        return self.slide
+
+    @property
+    def count(self) -> int:
+        """In how many windows a tuple is."""
+        return self.length // self.slide
+
+    def interval(self, timestamp: Any) -> tuple[Any, Any]:
+        """Where a tuple of this timestamp is valid, its bounds aside."""
+        first = timestamp // self.slide + 1
+        return first * self.slide, (first + self.count) * self.slide
+
+    def __str__(self) -> str:
+        if self.slide == self.length:
+            return f"[Tumble {self.length}]"
+        return f"[Hop {self.length} Every {self.slide}]"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWindow:
+    """`[Session gap Partition By keys]`, keys by column position.
+
+    Consecutive tuples of a key that are less than `gap` apart are a session. With e the last one's
+    timestamp plus the gap, all are valid over [e, e + gap). `bounds` are the first one's timestamp
+    and e.
+    """
+
+    gap: int
+    partition_by: tuple[int, ...] = ()
+    bounds: Bounds | None = None
+    slide: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        if self.gap < 1:
+            raise ValueError("a session's gap is at least one instant")
+
+    def __str__(self) -> str:
+        keys = ", ".join(f"#{k}" for k in self.partition_by)
+        return f"[Session {self.gap}{f' Partition By {keys}' if keys else ''}]"
+
+
+WindowSpec = TimeWindow | RowsWindow | HopWindow | SessionWindow
+IntervalWindow = TimeWindow | HopWindow  # a tuple's timestamp alone says when it is in it
 
 NOW = TimeWindow(0)
 UNBOUNDED = TimeWindow(None)

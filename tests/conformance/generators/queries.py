@@ -19,10 +19,18 @@ AGGREGATES: dict[str, tuple[str, ...]] = {
         "MIN({int})",
         "MAX({int})",
         "SUM(DISTINCT {int})",
+        "COUNT(*) FILTER (WHERE {int} > 1)",
+        "SUM({int}) FILTER (WHERE {text} IS NOT NULL)",
+        "COUNT(DISTINCT {int}) FILTER (WHERE {int} < 2)",
     ),
-    "text": ("MIN({text})", "MAX({text})"),
+    "text": ("MIN({text})", "MAX({text})", "MAX({text}) FILTER (WHERE {int} > 0)"),
     "double": ("SUM({double})", "MIN({double})", "MAX({double})"),
-    "approx": ("AVG({int})", "AVG({double})", "AVG(DISTINCT {int})"),
+    "approx": (
+        "AVG({int})",
+        "AVG({double})",
+        "AVG(DISTINCT {int})",
+        "AVG({double}) FILTER (WHERE {int} = 1)",
+    ),
     "decimal": ("SUM({decimal})", "MIN({decimal})", "MAX({decimal})"),
     "bool": ("COUNT(*) > 1", "SUM({int}) > 2"),
     "date": ("MIN({date})", "MAX({date})"),
@@ -70,13 +78,13 @@ class QueryDrawer:
         return ";\n".join(statements) + ";\n"
 
     def top(self) -> str:
-        query = self.relation(depth=2, rough=True).text
+        query = self._first_rows(self.relation(depth=2, rough=True)).text
         kind = self._pick("", "", "", "ISTREAM", "DSTREAM", "RSTREAM")
         return f"{kind} ({query})" if kind else query
 
     def _view(self) -> str:
         name = f"view{len(self._views)}"
-        query = self.relation(depth=1)
+        query = self._first_rows(self.relation(depth=1))
         kind = self._pick("", "ISTREAM", "DSTREAM")
         self._views.append(Source(name, query.columns, bool(kind)))
         return f"CREATE VIEW {name} AS {f'{kind} ({query.text})' if kind else query.text}"
@@ -92,6 +100,19 @@ class QueryDrawer:
             operator = self._pick(*SET_OPERATORS)
             return Query(f"{left.text} {operator} {right.text}", left.columns)
         return self.select(depth, kinds, rough=rough)
+
+    def _first_rows(self, query: Query) -> Query:
+        """Maybe with ORDER BY and LIMIT, where values are exact: all of them take part in it."""
+        if any(c.kind == "approx" for c in query.columns) or not self._one_in(6):
+            return query
+        names = [c.name for c in query.columns]
+        keys = self._draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True))
+        order = [
+            key + self._pick("", " DESC") + self._pick("", "", " NULLS FIRST", " NULLS LAST")
+            for key in keys
+        ]
+        limit = self._draw(st.integers(1, 3))
+        return Query(f"{query.text} ORDER BY {', '.join(order)} LIMIT {limit}", query.columns)
 
     # --- one block ------------------------------------------------------------------------------
 
@@ -112,6 +133,8 @@ class QueryDrawer:
             items, tail = self._grouped_items(scope, columns, kinds)
         else:
             items, tail = self._plain_items(scope, kinds, rough), ""
+            if depth > 0 and not kinds and self._one_in(6):
+                items.append((self._value(depth - 1, columns), "int"))
         distinct = not rough and self._one_in(6)
         head = "SELECT DISTINCT" if distinct else "SELECT"
         listed = ", ".join(f"{text} AS c{i}" for i, (text, _) in enumerate(items))
@@ -168,6 +191,26 @@ class QueryDrawer:
             tail += f" HAVING {aggregate} {self._pick('>=', '>', '<=')} 1"
         return items, tail
 
+    def _value(self, depth: int, outer: Sequence[Column]) -> str:
+        """A sub-query with one row at most: an aggregate, or the first row."""
+        text, columns, joins = self._from(depth, 1)
+        scope = Expressions(self._draw, columns)
+        pairs = [
+            (a, b) for a in columns for b in outer if a.kind == b.kind and a.kind in COMPARABLE
+        ]
+        parts = list(joins)
+        if self._one_in(3):
+            parts.append(scope.condition(1))
+        if pairs and not self._one_in(3):
+            a, b = self._draw(st.sampled_from(pairs))
+            parts.append(f"{a.name} = {b.name}")
+        where = f" WHERE {' AND '.join(parts)}" if parts else ""
+        exact = [c.name for c in columns if c.kind != "approx"]
+        if exact and self._one_in(3):
+            order = f" ORDER BY {self._pick(*exact)}{self._pick('', ' DESC')} LIMIT 1"
+            return f"(SELECT {scope.of('int', 1)} FROM {text}{where}{order})"
+        return f"(SELECT {scope.fill(self._pick(*AGGREGATES['int']), 1)} FROM {text}{where})"
+
     # --- FROM -----------------------------------------------------------------------------------
 
     def _from(self, depth: int, most: int) -> tuple[str, tuple[Column, ...], list[str]]:
@@ -212,6 +255,8 @@ class QueryDrawer:
         alias = f"a{self._aliases}"
         window = f" {self._window(source.columns)}" if source.is_stream else ""
         columns = tuple(Column(f"{alias}.{c.name}", c.kind) for c in source.columns)
+        if window.startswith((" [Tumble", " [Hop", " [Session")) and self._one_in(2):
+            columns += tuple(Column(f"{alias}.window_{b}", "int") for b in ("start", "end"))
         return f"{source.text}{window} {alias}", columns
 
     def _source(self, depth: int) -> Source:
@@ -230,7 +275,7 @@ class QueryDrawer:
             columns = tuple(Column(f"g.{c.name}", c.kind) for c in base.columns)
             where = Expressions(self._draw, columns).condition(1)
             return Source(f"(SELECT * FROM {base.text} g WHERE {where})", base.columns, True)
-        query = self.select(depth, most_sources=1 if kind == "RSTREAM" else 2)
+        query = self._first_rows(self.select(depth, most_sources=1 if kind == "RSTREAM" else 2))
         text = f"{kind} ({query.text})" if kind else query.text
         return Source(f"({text})", query.columns, bool(kind))
 
@@ -238,7 +283,17 @@ class QueryDrawer:
         length = self._draw(st.integers(1, 5))
         slide = self._pick("", "", f" Slide {self._draw(st.integers(2, 4))}")
         rows = f"Rows {self._draw(st.integers(1, 3))}{slide}]"
-        match self._pick("range", "range", "now", "unbounded", "rows", "partition"):
+        kinds = ("range", "range", "now", "unbounded", "rows", "partition")
+        match self._pick(*kinds, "tumble", "hop", "session", "partition session"):
+            case "tumble":
+                return f"[Tumble {length}]"
+            case "hop":
+                return f"[Hop {length * self._draw(st.integers(2, 3))} EVERY {length}]"
+            case "session":
+                return f"[Session {length}]"
+            case "partition session":
+                keys = self._draw(st.sampled_from(columns)).name
+                return f"[Session {length} Partition By {keys}]"
             case "range":
                 return f"[Range {length}{slide}]"
             case "now":
@@ -265,6 +320,10 @@ class QueryDrawer:
             parts.append(Expressions(self._draw, columns).condition(1))
         if depth > 0 and self._one_in(4):
             parts.append(self._subquery_predicate(depth - 1, columns))
+        if depth > 0 and self._one_in(8):
+            own = Expressions(self._draw, columns).of("int", 0)
+            compared = self._pick("=", "<", ">=")
+            parts.append(f"{own} {compared} {self._value(depth - 1, columns)}")
         if len(parts) > 1 and self._one_in(2):
             parts = [f"({' OR '.join(parts)})"]
         parts += joins

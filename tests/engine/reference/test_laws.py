@@ -21,7 +21,7 @@ from thalweg.engine.reference.meaning import Meaning
 from thalweg.plan.nodes import StreamKind, ToStream, base_streams
 
 slow_to_draw = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-ALL_SLIDES = 12  # a multiple of every slide that is drawn
+ALL_SLIDES = 60  # a multiple of every slide and hop that is drawn
 INSTANTS = range(-8, 90)
 
 
@@ -156,6 +156,7 @@ def _interleaved(workload, random):
 @slow_to_draw
 @given(workloads(tables=UNSTAMPED_TABLES), st.integers(-3, 3))
 def test_shifting_time_by_a_multiple_of_all_slides_shifts_the_output(workload, times):
+    assume("window_" not in workload.text)  # bounds are values that shift as well
     by = times * ALL_SLIDES
     plan = plan_of(workload)
     shifted = {

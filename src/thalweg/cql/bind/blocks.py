@@ -5,24 +5,38 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from thalweg.cql import syntax
+from thalweg.cql.bind.bounds import named_bounds
 from thalweg.cql.bind.context import Context
 from thalweg.cql.bind.correlation import is_correlated, key_and_rest
 from thalweg.cql.bind.expressions import ExpressionBinder
 from thalweg.cql.bind.grouping import Aggregates, NotGrouped, over_groups
 from thalweg.cql.bind.marks import Marks, Subquery
 from thalweg.cql.bind.names import Output, label
-from thalweg.cql.bind.outputs import bind_outputs
+from thalweg.cql.bind.outputs import bind_order, bind_outputs
+from thalweg.cql.bind.scalars import Values, bind_scalar
 from thalweg.cql.bind.scope import Scope
 from thalweg.cql.bind.sources import BindQuery, bind_sources
-from thalweg.cql.errors import Mistake
-from thalweg.plan.expr import Col, Expr, Lit, columns_of, conjunction, conjuncts
+from thalweg.cql.errors import Mistake, Span
+from thalweg.plan.expr import TRUE, Col, Expr, Lit, columns_of, conjunction, conjuncts
 from thalweg.plan.nodes import Aggregate, Filter, Node, Project
 from thalweg.plan.types import NULL
 
 
-def bind_block(select: syntax.Select, context: Context, bind_query: BindQuery) -> Subquery:
-    """The block's rows, its result columns over them, and conditions on the enclosing block."""
-    node, sources = bind_sources(select.sources, context, bind_query)
+def bind_block(
+    select: syntax.Select,
+    context: Context,
+    bind_query: BindQuery,
+    order: tuple[syntax.Expr, ...] = (),
+    *,
+    is_value: bool = False,
+) -> Subquery:
+    """The block's rows, its result columns over them, and conditions on the enclosing block.
+
+    What it is ordered by are columns behind the others. A sub-query that is a value may see the
+    enclosing block below an aggregate without GROUP BY.
+    """
+    bounds = named_bounds(select, order)
+    node, sources = bind_sources(select.sources, context, bind_query, bounds)
     scope = Scope(sources, context.outer)
     correlation: tuple[Expr, ...] = ()
     if select.where is not None:
@@ -34,19 +48,36 @@ def bind_block(select: syntax.Select, context: Context, bind_query: BindQuery) -
     }
     keys = _keys(select.group_by, scope, context, aliases)
     aggregates = Aggregates(len(node.schema))
-    binder = ExpressionBinder(scope, context, "SELECT", aggregates=aggregates)
+    values = _values(scope, context, bind_query)
+    binder = ExpressionBinder(scope, context, "SELECT", aggregates=aggregates, value=values.answer)
     outputs = bind_outputs(select, keys, binder)
+    if order:
+        outputs += bind_order(order, outputs, binder.for_clause("ORDER BY", aliases))
     having = None
     if select.having is not None:
         binder = binder.for_clause("HAVING", aliases)
         having = binder.condition(select.having, "HAVING")
     if not (keys or aggregates.calls or having is not None):
-        return Subquery(node, outputs, correlation)
+        node, exprs = values.beside(node, _as_it_is, [o.expr for o in outputs])
+        return Subquery(node, _with_exprs(outputs, exprs), correlation)
     if not (keys or aggregates.calls):
         assert select.having is not None
         raise Mistake("HAVING needs GROUP BY or an aggregate", select.having.span)
-    groups = _Groups(node, keys, aggregates, binder)
+    groups = _Groups(node, keys, aggregates, values, binder, is_value)
     return groups.block(outputs, having, correlation, select)
+
+
+def _values(scope: Scope, context: Context, bind_query: BindQuery) -> Values:
+    below = context.below(scope, True)
+    return Values(context, lambda query: bind_scalar(query, below, bind_query, bind_block))
+
+
+def _as_it_is(expr: Expr, _: Span) -> Expr:
+    return expr
+
+
+def _with_exprs(outputs: list[Output], exprs: list[Expr]) -> list[Output]:
+    return [replace(o, expr=e) for o, e in zip(outputs, exprs, strict=True)]
 
 
 def _where(
@@ -60,9 +91,14 @@ def _where(
         bound = bind_query(query, context.below(scope, False))
         return Subquery.of_node(bound, query.span)
 
+    def bind_value(query: syntax.ScalarQuery) -> Expr:
+        scalar = bind_scalar(query, context.below(scope, True), bind_query, bind_block)
+        marks.node, value = scalar.beside(marks.node, context, _as_it_is)
+        return value
+
     width = len(node.schema)
     marks = Marks(node, bind_subquery)
-    binder = ExpressionBinder(scope, context, "WHERE", answer=marks.answer)
+    binder = ExpressionBinder(scope, context, "WHERE", answer=marks.answer, value=bind_value)
     parts = conjuncts(binder.condition(where, "WHERE"))
     correlated = tuple(p for p in parts if is_correlated(p))
     local = tuple(p for p in parts if not is_correlated(p))
@@ -105,7 +141,9 @@ class _Groups:
     node: Node
     keys: list[Output]
     aggregates: Aggregates
+    values: Values
     binder: ExpressionBinder
+    is_value: bool
 
     def block(
         self,
@@ -114,7 +152,9 @@ class _Groups:
         correlation: tuple[Expr, ...],
         select: syntax.Select,
     ) -> Subquery:
-        if correlation and not self.keys:
+        if correlation and not self.keys and self.is_value:
+            self._check_value(outputs, select)
+        elif correlation and not self.keys:
             assert select.where is not None
             # Without GROUP BY there is a row even where nothing matches; a group has none.
             hint = "group the sub-query by the column that is compared with the enclosing query"
@@ -131,18 +171,27 @@ class _Groups:
         calls = self.aggregates.calls
         names = (*keys.values(), *(label(self.binder.context.text, s) for s in calls.values()))
         node: Node = Aggregate(self.node, tuple(keys), tuple(calls), names)
-        moved = [replace(o, expr=self._move(o.expr, places)) for o in outputs]
+        exprs = [self._move(e, places) for e in (*(o.expr for o in outputs), having or TRUE)]
+        node, exprs = self.values.beside(node, lambda e, at: self._move(e, places, at), exprs)
         if having is not None:
-            node = Filter(node, self._move(having, places))
+            node = Filter(node, exprs[-1])
         waiting = tuple(rest(Col(places[key], key.type, keys[key])) for key, rest in compared)
-        return Subquery(node, moved, waiting)
+        return Subquery(node, _with_exprs(outputs, exprs[:-1]), waiting)
 
-    def _move(self, expr: Expr, places: dict[Expr, int]) -> Expr:
+    def _check_value(self, outputs: list[Output], select: syntax.Select) -> None:
+        """Where no row matches there is no group to look at, only aggregates of nothing."""
+        if select.having is not None:
+            message = "a correlated sub-query used as a value can't have HAVING"
+            raise Mistake(message, select.having.span)
+        for output in outputs:
+            self._move(output.expr, {})
+
+    def _move(self, expr: Expr, places: dict[Expr, int], at: Span | None = None) -> Expr:
         try:
             return over_groups(expr, places, len(self.node.schema))
         except NotGrouped as problem:
             column = problem.column
-            span = next(s for index, s in self.binder.uses if index == column.index)
+            span = at or next(s for index, s in self.binder.uses if index == column.index)
             hint = f"add it to GROUP BY, or take MIN({column.name}) or another aggregate of it"
             message = f'column "{column.name}" is neither grouped nor inside an aggregate'
             raise Mistake(message, span, hint) from None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 
 from thalweg.cql.bind.literals import align
-from thalweg.cql.errors import Mistake, Span, did_you_mean
+from thalweg.cql.errors import Mistake, Span, did_you_mean, window_help
 from thalweg.cql.syntax import FunctionCall
 from thalweg.plan import functions
 from thalweg.plan.aggregates import AGGREGATES
@@ -38,11 +38,11 @@ def typed_call(name: str, args: Sequence[Expr], spans: Sequence[Span], span: Spa
 
 
 def bind_call(call: FunctionCall, args: Sequence[Expr]) -> Expr:
-    """A scalar call by the name that the user wrote."""
+    """A scalar call by the name that the user wrote, which is known."""
     name = _SYNONYMS.get(call.name, call.name)
     spans = [a.span for a in call.args]
-    if call.star or call.distinct:
-        word = "*" if call.star else "DISTINCT"
+    if call.star or call.distinct or call.only is not None:
+        word = "*" if call.star else "DISTINCT" if call.distinct else "FILTER"
         raise Mistake(f"{call.name.upper()} does not take {word}", call.span)
     if name in _BUILT:
         low, build = _BUILT[name]
@@ -55,17 +55,25 @@ def bind_call(call: FunctionCall, args: Sequence[Expr]) -> Expr:
             raise Mistake(str(mismatch), call.span) from None
     if name in _PARTS_AS_FUNCTIONS:
         return typed_call("extract", [Lit(name, VARCHAR), *args], spans, call.span)
-    if name not in functions.FUNCTIONS or not (name.isidentifier() or call.name == "mod"):
-        raise _unknown(call)
     if name in ("extract", "date_trunc") and len(args) == 2:
         _check_part(name, args, spans[0])
     return typed_call(name, args, spans, call.span)
 
 
+def check_known(call: FunctionCall) -> None:
+    """Raises Mistake. Asked before the arguments are looked at: who does not know a function's name
+    is not helped by what is wrong with them."""
+    name = _SYNONYMS.get(call.name, call.name)
+    if name in _BUILT or name in _PARTS_AS_FUNCTIONS:
+        return
+    if name not in functions.FUNCTIONS or not (name.isidentifier() or call.name == "mod"):
+        raise _unknown(call)
+
+
 def _unknown(call: FunctionCall) -> Mistake:
     known = [n for n in functions.FUNCTIONS if n.isidentifier() and "_null" not in n]
     known += [*_SYNONYMS, *_BUILT, *_PARTS_AS_FUNCTIONS, *AGGREGATES]
-    hint = did_you_mean(call.name, sorted(known))
+    hint = window_help(call.name) or did_you_mean(call.name, sorted(known))
     return Mistake(f"there is no function {call.name.upper()}", call.name_span, hint)
 
 

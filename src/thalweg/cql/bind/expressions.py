@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg.cql import syntax
-from thalweg.cql.bind.calls import bind_call, typed_call
+from thalweg.cql.bind.calls import bind_call, check_known, typed_call
 from thalweg.cql.bind.context import Context
 from thalweg.cql.bind.grouping import Aggregates
 from thalweg.cql.bind.literals import align
@@ -16,7 +16,7 @@ from thalweg.plan import functions
 from thalweg.plan.aggregates import AGGREGATES, AggCall
 from thalweg.plan.expr import Col, Expr, Lit, conjunction
 from thalweg.plan.functions import TypeMismatch
-from thalweg.plan.types import BIGINT, BOOLEAN, INTERVAL, NULL, VARCHAR
+from thalweg.plan.types import BIGINT, BOOLEAN, INTEGER, INTERVAL, NULL, VARCHAR
 
 Predicate = syntax.Exists | syntax.InQuery
 
@@ -24,8 +24,9 @@ Predicate = syntax.Exists | syntax.InQuery
 class ExpressionBinder:
     """Binds the expressions of one clause.
 
-    What a clause admits is said at the start: aggregates (SELECT, HAVING), sub-queries and columns
-    of the enclosing block (WHERE), names of the select list (GROUP BY, HAVING).
+    What a clause admits is said at the start: aggregates (SELECT, HAVING), sub-queries (`answer` as
+    predicates, `value` as values), columns of the enclosing block (WHERE), names of the select list
+    (GROUP BY, HAVING, ORDER BY).
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class ExpressionBinder:
         *,
         aggregates: Aggregates | None = None,
         answer: Callable[[Predicate, ExpressionBinder], Expr] | None = None,
+        value: Callable[[syntax.ScalarQuery], Expr] | None = None,
         aliases: dict[str, syntax.Expr] | None = None,
     ) -> None:
         self.scope = scope
@@ -43,13 +45,19 @@ class ExpressionBinder:
         self.clause = clause
         self._aggregates = aggregates
         self._answer = answer
+        self._value = value
         self._aliases = aliases or {}
         self.uses: list[tuple[int, Span]] = []  # columns outside of aggregates, and where
 
     def for_clause(self, clause: str, aliases: dict[str, syntax.Expr]) -> ExpressionBinder:
         """A binder for another clause of the block, with the same aggregates."""
         other = ExpressionBinder(
-            self.scope, self.context, clause, aggregates=self._aggregates, aliases=aliases
+            self.scope,
+            self.context,
+            clause,
+            aggregates=self._aggregates,
+            value=self._value,
+            aliases=aliases,
         )
         other.uses = self.uses
         return other
@@ -192,6 +200,13 @@ class ExpressionBinder:
             raise Mistake(f"{what} stands in WHERE, not in {self.clause}", expr.span)
         return self._answer(expr, self)
 
+    def _scalar(self, query: syntax.ScalarQuery) -> Expr:
+        if self._value is None:
+            message = f"a sub-query used as a value can't stand in {self.clause}"
+            hint = "it stands in SELECT, WHERE, HAVING and ORDER BY; or join with it"
+            raise Mistake(message, query.span, hint)
+        return self._value(query)
+
     # --- CASE, CAST and calls -------------------------------------------------------------------
 
     def _case(self, expr: syntax.CaseWhen) -> Expr:
@@ -225,6 +240,7 @@ class ExpressionBinder:
     def _function(self, call: syntax.FunctionCall) -> Expr:
         if call.name in AGGREGATES:
             return self._aggregate(call)
+        check_known(call)
         return bind_call(call, self._bind_all(call.args))
 
     def _aggregate(self, call: syntax.FunctionCall) -> Expr:
@@ -240,6 +256,11 @@ class ExpressionBinder:
         arg = None if call.star else inside.bind(call.args[0])
         if arg is not None and arg.type == NULL:
             raise Mistake(f"{name} of NULL has no type", call.span, "write CAST(NULL AS …)")
+        if call.only is not None:
+            # Aggregates pass over NULL, so what does not pass is NULL; COUNT(*) counts what does.
+            condition = inside.condition(call.only, "FILTER")
+            value = Lit(1, INTEGER) if arg is None else arg
+            arg = functions.case([(condition, value)])
         # The smallest of distinct values is the smallest of all.
         distinct = call.distinct and call.name not in ("min", "max")
         try:
@@ -263,6 +284,7 @@ _HANDLERS: dict[type, Callable[[ExpressionBinder, Any], Expr]] = {
     syntax.InList: ExpressionBinder._in_list,
     syntax.InQuery: ExpressionBinder._subquery,
     syntax.Exists: ExpressionBinder._subquery,
+    syntax.ScalarQuery: ExpressionBinder._scalar,
     syntax.CaseWhen: ExpressionBinder._case,
     syntax.CastTo: ExpressionBinder._cast,
     syntax.FunctionCall: ExpressionBinder._function,

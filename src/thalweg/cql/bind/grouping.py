@@ -12,6 +12,10 @@ from thalweg.cql.errors import Span
 from thalweg.plan.aggregates import AggCall
 from thalweg.plan.expr import Call, Case, Cast, Col, Expr
 
+# The value of a sub-query in SELECT or HAVING is a column from here on, until the rows of the block
+# are known that it stands beside.
+DEFERRED = 1 << 22
+
 
 class Aggregates:
     """The aggregate calls of one block, each once, in order of first appearance."""
@@ -43,6 +47,8 @@ def over_groups(expr: Expr, keys: dict[Expr, int], width: int) -> Expr:
         case Col(index, type_, name):
             if index < width:
                 raise NotGrouped(expr)
+            if index >= DEFERRED:
+                return expr
             return Col(index - width + len(keys), type_, name)
         case Call(_, args, _):
             return replace(expr, args=tuple(over_groups(a, keys, width) for a in args))

@@ -43,7 +43,7 @@ class Subquery:
 
 
 class Marks:
-    """A block's rows, with a column more for each predicate answered so far."""
+    """A block's rows, with more columns for each predicate and value answered so far."""
 
     def __init__(self, node: Node, bind_subquery: Callable[[syntax.Query], Subquery]) -> None:
         self.node = node

@@ -6,7 +6,8 @@ from thalweg.cql import syntax
 from thalweg.cql.bind.expressions import ExpressionBinder
 from thalweg.cql.bind.names import Output, label
 from thalweg.cql.errors import Mistake, did_you_mean
-from thalweg.plan.expr import Col
+from thalweg.plan.expr import Col, Lit
+from thalweg.plan.types import NULL
 
 
 def bind_outputs(
@@ -19,6 +20,25 @@ def bind_outputs(
         else:
             outputs.append(_item(item, binder))
     return outputs
+
+
+def bind_order(
+    order: tuple[syntax.Expr, ...], outputs: list[Output], binder: ExpressionBinder
+) -> list[Output]:
+    """What the rows are ordered by: result columns by their names, or expressions."""
+    return [_order_column(expr, outputs, binder) for expr in order]
+
+
+def _order_column(expr: syntax.Expr, outputs: list[Output], binder: ExpressionBinder) -> Output:
+    if isinstance(expr, syntax.ColumnRef) and expr.qualifier is None:
+        found = [o for o in outputs if o.name.lower() == expr.name.lower()]
+        if len(found) == 1:
+            return found[0]
+    bound = binder.bind(expr)
+    if isinstance(bound, Lit) or bound.type == NULL:
+        hint = "positions are not counted; write the column or expression itself"
+        raise Mistake("ORDER BY takes a column or expression", expr.span, hint)
+    return Output(bound, label(binder.context.text, expr.span), expr.span)
 
 
 def _item(item: syntax.SelectItem, binder: ExpressionBinder) -> Output:
@@ -46,7 +66,7 @@ def _star(star: syntax.Star, keys: list[Output], binder: ExpressionBinder) -> li
     outputs = []
     for source in scope.sources:
         if wanted is None or (source.alias is not None and source.alias.lower() == wanted):
-            for index, f in enumerate(source.fields, source.offset):
+            for index, f in enumerate(source.shown, source.offset):
                 binder.uses.append((index, star.span))
                 outputs.append(Output(Col(index, f.type, f.name), f.name, star.span, source.alias))
     return outputs

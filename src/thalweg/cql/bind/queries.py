@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from thalweg.cql import syntax
 from thalweg.cql.bind.blocks import bind_block
+from thalweg.cql.bind.bounds import hides_windows
 from thalweg.cql.bind.context import Context
 from thalweg.cql.bind.names import unique_names
+from thalweg.cql.bind.ordering import first_of_block, first_of_relation
 from thalweg.cql.errors import Mistake, Span
 from thalweg.plan.expr import Col, Expr
 from thalweg.plan.functions import cast
@@ -38,6 +40,8 @@ def bind_query(query: syntax.Query, context: Context) -> Bound:
             return _select(query, context)
         case syntax.SetQuery():
             return _set_query(query, context.uncorrelated())
+        case syntax.TopQuery():
+            return _top(query, context.uncorrelated())
         case syntax.StreamQuery():
             return _stream(query, context.uncorrelated())
         case syntax.WithQuery():
@@ -70,11 +74,26 @@ def _select(select: syntax.Select, context: Context) -> Bound:
     return Bound(node, tuple(o.span for o in block.outputs))
 
 
+def _top(query: syntax.TopQuery, context: Context) -> Bound:
+    if isinstance(query.query, syntax.Select) and not query.query.distinct:
+        order = tuple(item.expr for item in query.order)
+        block = bind_block(query.query, context, _node, order)
+        assert not block.correlation, "only sub-queries of WHERE are correlated"
+        spans = tuple(o.span for o in block.outputs[: len(block.outputs) - len(order)])
+        return Bound(first_of_block(query, block, context), spans)
+    bound = bind_query(query.query, context)
+    return Bound(first_of_relation(query, bound.node, context), bound.spans)
+
+
 def _stream(query: syntax.StreamQuery, context: Context) -> Bound:
     bound = bind_query(query.query, context)
     if bound.node.is_stream:
         raise Mistake(f"{query.kind} takes a relation, and this is a stream", query.query.span)
-    return Bound(ToStream(StreamKind[query.kind], bound.node), bound.spans)
+    kind = StreamKind[query.kind]
+    if kind is StreamKind.ISTREAM and hides_windows(bound.node):
+        message = "a row that is equal in two windows in a row is not new in the second"
+        context.warn(message, query.query.span, "add window_end to the result")
+    return Bound(ToStream(kind, bound.node), bound.spans)
 
 
 def _with(query: syntax.WithQuery, context: Context) -> Bound:

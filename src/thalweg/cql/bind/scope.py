@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from thalweg.cql.errors import Mistake, Span, closest
 from thalweg.cql.syntax import ColumnRef
 from thalweg.plan.expr import Col
-from thalweg.plan.nodes import Schema
+from thalweg.plan.nodes import BOUND_NAMES, Schema
 
 # A column of the enclosing block is bound as its index there plus OUTER, until the sub-query's
 # predicate is turned into a Mark, which sees both blocks' columns in a row.
@@ -24,6 +24,11 @@ class Source:
     offset: int = 0
     table: str | None = None
     stamp: str | None = None  # a timestamp that is not among the columns
+    hidden: int = 0  # last columns that `*` leaves out, and that others of their name go before
+
+    @property
+    def shown(self) -> Schema:
+        return self.fields[: len(self.fields) - self.hidden]
 
 
 class Scope:
@@ -36,8 +41,11 @@ class Scope:
         self._by_alias = {s.alias.lower(): s for s in sources if s.alias is not None}
         self._by_name: dict[str, list[tuple[Source, Col]]] = {}
         for source in sources:
-            for index, f in enumerate(source.fields, source.offset):
-                column = source, Col(index, f.type, f.name)
+            own = {f.name.lower() for f in source.shown}
+            for i, f in enumerate(source.fields):
+                if i >= len(source.shown) and f.name.lower() in own:
+                    continue
+                column = source, Col(source.offset + i, f.type, f.name)
                 self._by_name.setdefault(f.name.lower(), []).append(column)
 
     def source(self, alias: str) -> Source | None:
@@ -79,6 +87,8 @@ class Scope:
             hint: str | None = f'did you mean "{near}"?'
         else:
             hint = self._stamp_hint(ref) or _clash_hint(f".{ref.name}", candidates)
+            if hint is None and ref.name.lower() in BOUND_NAMES:
+                hint = "only Tumble, Hop and Session windows have bounds"
         return Mistake(f'there is no column "{ref.name}" {where}', ref.span, hint)
 
     def _unknown_qualifier(self, ref: ColumnRef) -> Mistake:

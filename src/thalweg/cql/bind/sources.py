@@ -6,15 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from thalweg.cql import syntax
+from thalweg.cql.bind.bounds import Qualifiers
 from thalweg.cql.bind.context import Context
 from thalweg.cql.bind.expressions import ExpressionBinder
 from thalweg.cql.bind.growth import warn_of_growth
 from thalweg.cql.bind.scope import Scope, Source
-from thalweg.cql.bind.windows import window_spec
+from thalweg.cql.bind.windows import window_spec, with_bounds
 from thalweg.cql.errors import Mistake, Span, did_you_mean
 from thalweg.plan.catalog import QueryDef, StreamDef, ViewDef
 from thalweg.plan.expr import Expr, conjunction, shift
 from thalweg.plan.nodes import (
+    BOUND_NAMES,
     Join,
     LeftJoin,
     Node,
@@ -24,7 +26,7 @@ from thalweg.plan.nodes import (
     Window,
     never_retracts,
 )
-from thalweg.plan.windows import UNBOUNDED
+from thalweg.plan.windows import UNBOUNDED, HopWindow, SessionWindow, TimeWindow
 
 BindQuery = Callable[[syntax.Query, Context], Node]
 
@@ -59,52 +61,106 @@ class Rows:
 
 
 def bind_sources(
-    items: tuple[syntax.FromItem, ...], context: Context, bind_query: BindQuery
+    items: tuple[syntax.FromItem, ...],
+    context: Context,
+    bind_query: BindQuery,
+    bounds: Qualifiers = frozenset(),
 ) -> tuple[Node, tuple[Source, ...]]:
-    """All of FROM as one relation, and the sources of its columns."""
-    rows = _bind_item(items[0], context, bind_query)
+    """All of FROM as one relation, and the sources of its columns.
+
+    `bounds` are the names by which the block speaks of its windows' bounds.
+    """
+    binder = _Binder(context, bind_query, bounds)
+    rows = binder.item(items[0])
     for item in items[1:]:
-        rows = rows.beside(_bind_item(item, context, bind_query))
+        rows = rows.beside(binder.item(item))
     _check_aliases(rows)
     if len(rows.nodes) > 1:
         warn_of_growth(rows.nodes, rows.spans, context)
     return rows.joined(), rows.sources
 
 
-def _bind_item(item: syntax.FromItem, context: Context, bind_query: BindQuery) -> Rows:
-    if isinstance(item, syntax.JoinRef):
-        return _bind_join(item, context, bind_query)
-    if isinstance(item, syntax.TableRef):
-        node, stamp = _look_up(item.name, context)
-        table, what = item.name.text, item.name.text
-    else:
-        node, stamp = bind_query(item.query, context.uncorrelated()), None
-        table, what = None, "the sub-query"
-    resolution_us = context.check_resolution(node, what, item.span)
-    alias = item.alias.text if item.alias is not None else table
-    relation = _windowed(node, item, what, resolution_us, (alias, table))
-    source = Source(alias, relation.schema, item.span, 0, table, stamp)
-    return Rows((relation,), (source,), (item.span,))
+@dataclass(frozen=True, slots=True)
+class _Binder:
+    context: Context
+    bind_query: BindQuery
+    bounds: Qualifiers
+
+    def item(self, item: syntax.FromItem) -> Rows:
+        if isinstance(item, syntax.JoinRef):
+            return self._join(item)
+        context = self.context
+        if isinstance(item, syntax.TableRef):
+            node, stamp = _look_up(item.name, context)
+            table, what = item.name.text, item.name.text
+        else:
+            node, stamp = self.bind_query(item.query, context.uncorrelated()), None
+            table, what = None, "the sub-query"
+        resolution_us = context.check_resolution(node, what, item.span)
+        alias = item.alias.text if item.alias is not None else table
+        relation = self._windowed(node, item, what, resolution_us, (alias, table))
+        has_bounds = isinstance(relation, Window) and relation.spec.bounds is not None
+        hidden = len(BOUND_NAMES) if has_bounds else 0
+        source = Source(alias, relation.schema, item.span, 0, table, stamp, hidden)
+        return Rows((relation,), (source,), (item.span,))
+
+    def _windowed(
+        self,
+        node: Node,
+        item: syntax.TableRef | syntax.SubqueryRef,
+        what: str,
+        resolution_us: int,
+        names: tuple[str | None, ...],
+    ) -> Node:
+        """A stream without a window is [Unbounded]; a relation has none, unless it only grows."""
+        if item.window is None:
+            return Window(node, UNBOUNDED) if node.is_stream else node
+        if not node.is_stream:
+            if isinstance(node, Scan):
+                raise Mistake(f"{what} is a relation; windows stand on streams", item.window.span)
+            if not never_retracts(node):
+                message = (
+                    f"a window stands on a stream, and {what} is a relation that takes rows back"
+                )
+                raise Mistake(message, item.window.span, "make it a stream with ISTREAM")
+            node = ToStream(StreamKind.ISTREAM, node)
+        spec = window_spec(item.window, node, resolution_us, names)
+        if isinstance(spec, TimeWindow):
+            _warn_of_both_ends(item.window, spec, self.context)
+        elif isinstance(spec, HopWindow | SessionWindow) and self._are_named(names[0]):
+            spec = with_bounds(spec, node, resolution_us, item.window.span)
+        return Window(node, spec)
+
+    def _are_named(self, alias: str | None) -> bool:
+        """Whether the block may mean this window's bounds."""
+        return None in self.bounds or (alias is not None and alias.lower() in self.bounds)
+
+    def _join(self, item: syntax.JoinRef) -> Rows:
+        left, right = self.item(item.left), self.item(item.right)
+        both = left.beside(right)
+        _check_aliases(both)
+        context = self.context
+        condition: tuple[Expr, ...] = ()
+        if item.condition is not None:
+            scope = Scope(both.sources, context.outer, "this JOIN")
+            binder = ExpressionBinder(scope, context, "ON")
+            condition = (binder.condition(item.condition, "ON"),)
+        if not item.is_left:
+            return replace(both, conditions=both.conditions + condition)
+        sides = (left.joined(), right.joined())
+        warn_of_growth(sides, (left.spans[0], right.spans[0]), context)
+        return Rows((LeftJoin(*sides, conjunction(condition)),), both.sources, (item.span,))
 
 
-def _windowed(
-    node: Node,
-    item: syntax.TableRef | syntax.SubqueryRef,
-    what: str,
-    resolution_us: int,
-    names: tuple[str | None, ...],
-) -> Node:
-    """A stream without a window is [Unbounded]; a relation has none, unless it only ever grows."""
-    if item.window is None:
-        return Window(node, UNBOUNDED) if node.is_stream else node
-    if not node.is_stream:
-        if isinstance(node, Scan):
-            raise Mistake(f"{what} is a relation; windows stand on streams", item.window.span)
-        if not never_retracts(node):
-            message = f"a window stands on a stream, and {what} is a relation that takes rows back"
-            raise Mistake(message, item.window.span, "make it a stream with ISTREAM")
-        node = ToStream(StreamKind.ISTREAM, node)
-    return Window(node, window_spec(item.window, node, resolution_us, names))
+def _warn_of_both_ends(window: syntax.Window, spec: TimeWindow, context: Context) -> None:
+    """Who writes a slide of the window's own length means windows that touch, not overlap."""
+    if spec.slide > 1 and spec.length == spec.slide:
+        assert isinstance(window, syntax.RangeWindow)
+        assert window.length is not None
+        start, end = window.length.span
+        message = "this window holds both its ends: a tuple on a boundary is in two windows"
+        length = context.text[start:end]
+        context.warn(message, window.span, f"write [Tumble {length}] for windows that only touch")
 
 
 def _look_up(name: syntax.Name, context: Context) -> tuple[Node, str | None]:
@@ -134,22 +190,6 @@ def _unknown(name: syntax.Name, context: Context) -> Mistake:
     hint = did_you_mean(name.text, [*context.locals, *readable])
     message = f'there is no stream, relation or view "{name.text}"'
     return Mistake(message, name.span, hint, unknown=name.text)
-
-
-def _bind_join(item: syntax.JoinRef, context: Context, bind_query: BindQuery) -> Rows:
-    left = _bind_item(item.left, context, bind_query)
-    right = _bind_item(item.right, context, bind_query)
-    both = left.beside(right)
-    _check_aliases(both)
-    condition: tuple[Expr, ...] = ()
-    if item.condition is not None:
-        binder = ExpressionBinder(Scope(both.sources, context.outer, "this JOIN"), context, "ON")
-        condition = (binder.condition(item.condition, "ON"),)
-    if not item.is_left:
-        return replace(both, conditions=both.conditions + condition)
-    sides = (left.joined(), right.joined())
-    warn_of_growth(sides, (left.spans[0], right.spans[0]), context)
-    return Rows((LeftJoin(*sides, conjunction(condition)),), both.sources, (item.span,))
 
 
 def _check_aliases(rows: Rows) -> None:

@@ -9,6 +9,7 @@ from thalweg.cql.bind.context import Context
 from thalweg.cql.bind.dependencies import dependents
 from thalweg.cql.bind.queries import Bound, bind_typed, renamed
 from thalweg.cql.bind.streams import bind_stream
+from thalweg.cql.bind.tables import bind_table
 from thalweg.cql.errors import Diagnostic, Mistake
 from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef, ViewDef
 from thalweg.plan.nodes import Node
@@ -44,17 +45,24 @@ def _change_of(
         case syntax.CreateStream():
             check_new(statement.name, catalog)
             return Change(bind_stream(statement))
+        case syntax.CreateTable():
+            check_new(statement.name, catalog)
+            return Change(bind_table(statement))
         case syntax.CreateView():
             return _view(statement, catalog, text)
         case syntax.CreateQuery():
             return _query(statement, catalog, text, default_name)
         case syntax.Drop():
             return _drop(statement, catalog)
+        case _:
+            raise AssertionError("it changes rows, no definition")
 
 
 def kind_of(definition: Definition) -> str:
     match definition:
         case StreamDef():
+            if definition.is_table:
+                return "table"
             return "relation" if definition.is_relation else "stream"
         case ViewDef():
             return "view"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from thalweg.cql.bind.windows import instants
 from thalweg.cql.errors import Mistake
-from thalweg.cql.syntax import CreateStream, Duration
+from thalweg.cql.syntax import CreateStream, Duration, Name
 from thalweg.cql.units import microseconds
 from thalweg.plan.catalog import MICROSECONDS_PER_MILLISECOND, Field, StreamDef
 from thalweg.plan.types import BIGINT, DATE, INTEGER, TIMESTAMP, SqlType
@@ -24,27 +24,31 @@ def bind_stream(statement: CreateStream) -> StreamDef:
         if statement.is_relation and column.wide is not None:
             raise Mistake("a relation is kept whole", column.wide, "leave WIDE out")
         seen.add(key)
-    resolution_us = _resolution(statement.resolution)
+    resolution = resolution_us(statement.resolution)
     timestamp_type = _timestamp_type(statement)
-    options: dict[str, str] = {}
-    for option, value in statement.options:
-        if option.text.lower() in options:
-            raise Mistake(f'option "{option.text}" is given twice', option.span)
-        options[option.text.lower()] = value
     return StreamDef(
         name=statement.name.text,
         fields=tuple(Field(c.name.text, c.type) for c in statement.columns),
         timestamp=statement.timestamp.text,
         timestamp_type=timestamp_type,
         is_relation=statement.is_relation,
-        resolution_us=resolution_us,
-        lateness=_lateness(statement.lateness, resolution_us, timestamp_type.is_integer),
-        idle_ms=_idle_ms(statement.idle),
+        resolution_us=resolution,
+        lateness=_lateness(statement.lateness, resolution, timestamp_type.is_integer),
+        idle_ms=milliseconds(statement.idle, "IDLE"),
         source=statement.source,
-        options=tuple(options.items()),
-        retain=_retain(statement, resolution_us, timestamp_type.is_integer),
+        retain=_retain(statement, resolution, timestamp_type.is_integer),
         wide=tuple(i for i, c in enumerate(statement.columns) if c.wide is not None),
+        options=options_of(statement.options),
     )
+
+
+def options_of(given: tuple[tuple[Name, str], ...]) -> tuple[tuple[str, str], ...]:
+    options: dict[str, str] = {}
+    for option, value in given:
+        if option.text.lower() in options:
+            raise Mistake(f'option "{option.text}" is given twice', option.span)
+        options[option.text.lower()] = value
+    return tuple(options.items())
 
 
 def _timestamp_type(statement: CreateStream) -> SqlType:
@@ -61,7 +65,7 @@ def _timestamp_type(statement: CreateStream) -> SqlType:
     return found
 
 
-def _resolution(duration: Duration | None) -> int:
+def resolution_us(duration: Duration | None) -> int:
     if duration is None:
         return MICROSECONDS_PER_MILLISECOND
     if duration.unit is None:
@@ -93,12 +97,13 @@ def _retain(statement: CreateStream, resolution_us: int, is_counted: bool) -> in
     return length
 
 
-def _idle_ms(duration: Duration | None) -> int | None:
+def milliseconds(duration: Duration | None, what: str) -> int | None:
+    """A length of wall time."""
     if duration is None:
         return None
     if duration.unit is None:
-        raise Mistake("IDLE needs a unit of time", duration.span, "IDLE 30 SECONDS")
+        raise Mistake(f"{what} needs a unit of time", duration.span, f"{what} 30 SECONDS")
     length, rest = divmod(microseconds(duration), MICROSECONDS_PER_MILLISECOND)
     if length < 1 or rest:
-        raise Mistake("IDLE is a positive number of milliseconds", duration.span)
+        raise Mistake(f"{what} is a positive number of milliseconds", duration.span)
     return length

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from thalweg.cql import syntax
 from thalweg.cql.errors import Mistake, Span, did_you_mean
 from thalweg.cql.syntax import ColumnRef, Duration
 from thalweg.cql.units import in_words, microseconds
 from thalweg.plan.nodes import Node, Schema, base_streams
-from thalweg.plan.windows import FOREVER, RowsWindow, TimeWindow, WindowSpec
+from thalweg.plan.types import BIGINT, TIMESTAMP
+from thalweg.plan.windows import (
+    FOREVER,
+    Bounds,
+    HopWindow,
+    RowsWindow,
+    SessionWindow,
+    TimeWindow,
+    WindowSpec,
+)
 
 
 def window_spec(
@@ -18,6 +29,11 @@ def window_spec(
         keys = tuple(_key(k, stream.schema, names) for k in window.partition_by)
         slide = 1 if window.slide is None else _rows(window.slide, "a Rows window slides by")
         return RowsWindow(_rows(window.count, "a Rows window holds"), slide, keys)
+    if isinstance(window, syntax.HopWindow):
+        return _hop(window, stream, resolution_us)
+    if isinstance(window, syntax.SessionWindow):
+        keys = tuple(_key(k, stream.schema, names) for k in window.partition_by)
+        return SessionWindow(_positive(window.gap, stream, resolution_us, "a session's gap"), keys)
     length = None
     if window.length is not None:
         length = instants(window.length, resolution_us, _is_counted(window.length, stream))
@@ -29,6 +45,39 @@ def window_spec(
     if slide < 1:
         raise Mistake("a window slides by at least one instant", window.slide.span)
     return TimeWindow(length, slide)
+
+
+def _hop(window: syntax.HopWindow, stream: Node, resolution_us: int) -> HopWindow:
+    length = _positive(window.length, stream, resolution_us, "a window's length")
+    if window.every is None:
+        return HopWindow(length, length)
+    slide = _positive(window.every, stream, resolution_us, "a window's hop")
+    if length % slide:
+        message = "a window's hop must divide its length, so that all windows are equally long"
+        raise Mistake(message, window.every.span)
+    return HopWindow(length, slide)
+
+
+def _positive(duration: Duration, stream: Node, resolution_us: int, what: str) -> int:
+    length = instants(duration, resolution_us, _is_counted(duration, stream))
+    if length < 1:
+        raise Mistake(f"{what} is at least one instant", duration.span)
+    return length
+
+
+# With its bounds a tuple is a row for each window that it is in.
+MOST_ROWS = 10_000
+
+
+def with_bounds(
+    spec: HopWindow | SessionWindow, stream: Node, resolution_us: int, span: Span
+) -> HopWindow | SessionWindow:
+    """With window_start and window_end: numbers where all timestamps are, else points in time."""
+    if isinstance(spec, HopWindow) and spec.count > MOST_ROWS:
+        message = f"with its bounds, each tuple would be {spec.count} rows; {MOST_ROWS} is the most"
+        raise Mistake(message, span, "hop by a longer time, or leave the bounds out")
+    counted = all(s.timestamp_type.is_integer for s in base_streams(stream))
+    return replace(spec, bounds=Bounds(BIGINT) if counted else Bounds(TIMESTAMP, resolution_us))
 
 
 def instants(duration: Duration, resolution_us: int, is_counted: bool) -> int:

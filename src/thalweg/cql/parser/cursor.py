@@ -16,20 +16,13 @@ MAX_CHAIN = 100
 _CLAUSE_WORDS = (
     *("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "UNION", "EXCEPT", "INTERSECT", "DISTINCT"),
     *("JOIN", "ISTREAM", "DSTREAM", "RSTREAM", "BETWEEN", "LIKE", "CREATE", "DROP", "TIMESTAMP"),
-    *(
-        "RESOLUTION",
-        "LATENESS",
-        "RETAIN",
-        "OPTIONS",
-        "RANGE",
-        "ROWS",
-        "UNBOUNDED",
-        "PARTITION",
-        "SLIDE",
-    ),
+    *("RESOLUTION", "LATENESS", "RETAIN", "OPTIONS", "RANGE", "ROWS", "UNBOUNDED", "PARTITION"),
+    *("SLIDE", "TUMBLE", "SESSION", "EVERY"),
 )
 # Behind a length without a unit: clauses that go on, and no unit of time.
-_AFTER_A_LENGTH = frozenset(("SLIDE", "RESOLUTION", "LATENESS", "IDLE", "RETAIN", "OPTIONS"))
+_AFTER_A_LENGTH = frozenset(
+    ("SLIDE", "EVERY", "PARTITION", "RESOLUTION", "LATENESS", "IDLE", "RETAIN", "OPTIONS")
+)
 
 
 class Cursor:

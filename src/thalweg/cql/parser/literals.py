@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from thalweg.cql.errors import Mistake, Span
@@ -43,7 +43,10 @@ def number(text: str, span: Span) -> Literal:
 
 # The forms that CAST reads too (docs/values.md).
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_TIMESTAMP = re.compile(_DATE.pattern + r"([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z?)?")
+_OFFSET = r"[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?"
+_TIMESTAMP = re.compile(
+    rf"({_DATE.pattern}(?:[ T][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:\.[0-9]{{1,6}})?)?)(Z|{_OFFSET})?"
+)
 
 
 def parse_date(text: str) -> date | None:
@@ -56,14 +59,22 @@ def parse_date(text: str) -> date | None:
 
 
 def parse_timestamp(text: str) -> datetime | None:
-    """YYYY-MM-DD, or that with HH:MM:SS[.fraction][Z] behind a space or T."""
-    plain = text.strip(" ")
+    """YYYY-MM-DD, or that with HH:MM:SS[.fraction] behind a space or T, and Z or an offset such as
+    +02:00: the moment in UTC."""
+    found = _TIMESTAMP.fullmatch(text.strip(" "))
+    if found is None:
+        return None
+    clock, offset = found.groups()
+    if offset is not None and len(clock) == len("YYYY-MM-DD"):
+        return None
     try:
-        if _TIMESTAMP.fullmatch(plain):
-            return datetime.fromisoformat(plain.removesuffix("Z"))
-    except ValueError:
-        pass
-    return None
+        moment = datetime.fromisoformat(clock)
+        if offset in (None, "Z"):
+            return moment
+        aware = moment.replace(tzinfo=datetime.strptime(f"{offset:0<5}", "%z").tzinfo)
+        return aware.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        return None
 
 
 def temporal(kind: str, text: str, span: Span) -> Literal:
@@ -75,7 +86,8 @@ def temporal(kind: str, text: str, span: Span) -> Literal:
         return Literal(day, DATE, span)
     moment = parse_timestamp(text)
     if moment is None:
-        raise Mistake(f"'{text}' is not a timestamp", span, "TIMESTAMP '2024-02-29 13:45:00'")
+        hint = "TIMESTAMP '2024-02-29 13:45:00', which is UTC, or with an offset such as +02:00"
+        raise Mistake(f"'{text}' is not a timestamp", span, hint)
     return Literal(moment, TIMESTAMP, span)
 
 

@@ -21,6 +21,7 @@ from thalweg.cql.syntax import (
     Literal,
     Negation,
     Query,
+    ScalarQuery,
 )
 from thalweg.plan.types import BOOLEAN, NULL, VARCHAR
 
@@ -78,8 +79,9 @@ class PrimaryParser(Cursor, ABC):
     def _parenthesised(self) -> Expr:
         opening = self.advance()
         if self.at_query():
-            hint = "a sub-query stands in FROM, or after EXISTS or IN; join with it instead"
-            raise Mistake("a sub-query can't be used as a value", opening.span, hint)
+            query = self.query()
+            self.expect(")", "to close the sub-query")
+            return ScalarQuery(query, self.since(opening.start))
         expr = self.expression()
         self.expect(")")
         return expr
@@ -183,9 +185,21 @@ class PrimaryParser(Cursor, ABC):
         distinct = not star and self.accept("DISTINCT")
         args = () if star or (self.at(")") and not distinct) else self.expressions()
         self.expect(")", f"to close {token.text}(")
+        only = self._filter()
         return FunctionCall(
-            token.text.lower(), args, distinct, star, self.since(token.start), token.span
+            token.text.lower(), args, distinct, star, only, self.since(token.start), token.span
         )
+
+    def _filter(self) -> Expr | None:
+        """FILTER (WHERE …); the word alone may be an alias."""
+        if not (self.at("FILTER") and self.peek().key == "("):
+            return None
+        self.advance()
+        self.expect("(")
+        self.expect("WHERE", "after FILTER (")
+        only = self.expression()
+        self.expect(")", "to close FILTER (")
+        return only
 
     def extract_args(self) -> tuple[Expr, ...]:
         """EXTRACT(part FROM x)"""

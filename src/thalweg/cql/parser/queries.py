@@ -11,15 +11,18 @@ from thalweg.cql.syntax import (
     Definition,
     Expr,
     Name,
+    OrderItem,
     Query,
     Select,
     SelectItem,
     SetQuery,
     Star,
     StreamQuery,
+    TopQuery,
     WithQuery,
 )
 
+MOST_ROWS = 10_000  # that ORDER BY … LIMIT keeps
 STREAM_KINDS = ("ISTREAM", "DSTREAM", "RSTREAM")
 
 
@@ -58,7 +61,7 @@ class QueryParser(SourceParser, ExpressionParser):
             kind = self.advance().key
             every = self._all()
             left = SetQuery(kind, every, left, self._intersection(), self.since(start))
-        return left
+        return self._top(left, start)
 
     def _intersection(self) -> Query:
         start = self.token.start
@@ -128,10 +131,10 @@ class QueryParser(SourceParser, ExpressionParser):
         where = self.expression() if self.accept("WHERE") else None
         group_by = self._group_by()
         having = self.expression() if self.accept("HAVING") else None
-        self._refuse_order()
-        span = self.since(start)
-        select = Select(items, sources, where, group_by, having, distinct, span)
-        return select if kind is None else StreamQuery(kind, select, span)
+        select = Select(items, sources, where, group_by, having, distinct, self.since(start))
+        if kind is None:
+            return select  # ORDER BY belongs to the whole of a UNION
+        return StreamQuery(kind, self._top(select, start), self.since(start))
 
     def _ends(self) -> bool:
         return self.is_last or self.token.key in (")", "}")
@@ -168,10 +171,49 @@ class QueryParser(SourceParser, ExpressionParser):
         self.expect("BY", "after GROUP")
         return self.expressions()
 
-    def _refuse_order(self) -> None:
-        if self.token.key in ("ORDER", "LIMIT"):
-            hint = "a relation has no order; [Rows n] keeps the last n tuples of a stream"
-            raise Mistake(f"there is no {self.token.key} in CQL", self.token.span, hint)
+    # --- ORDER BY … LIMIT n
+
+    def _top(self, query: Query, start: int) -> Query:
+        if self.at("LIMIT"):
+            hint = "say which rows come first: ORDER BY … LIMIT …"
+            raise Mistake("LIMIT needs an ORDER BY", self.token.span, hint)
+        if not self.at("ORDER"):
+            return query
+        begin = self.advance().start
+        self.expect("BY", "after ORDER")
+        order = [self._order_item()]
+        while self.accept(","):
+            order.append(self._order_item())
+        if not self.accept("LIMIT"):
+            hint = "a relation has no order; ORDER BY … LIMIT n keeps its n first rows"
+            raise self.unexpected("LIMIT", "after ORDER BY …", hint)
+        limit = self._limit()
+        if self.at("OFFSET"):
+            raise Mistake("there is no OFFSET: a relation keeps its first rows", self.token.span)
+        if self.token.key in ("UNION", "EXCEPT", "INTERSECT"):
+            hint = "put parentheses round the query with ORDER BY … LIMIT"
+            raise Mistake(f"{self.token.key} can't follow LIMIT", self.token.span, hint)
+        return TopQuery(query, tuple(order), limit, self.since(start), self.since(begin))
+
+    def _order_item(self) -> OrderItem:
+        expr = self.expression()
+        descending = self.accept("DESC")
+        if not descending:
+            self.accept("ASC")
+        if not self.accept("NULLS"):
+            return OrderItem(expr, descending)
+        nulls_last = self.accept("LAST")
+        if not nulls_last:
+            self.expect("FIRST", "or LAST after NULLS")
+        return OrderItem(expr, descending, nulls_last)
+
+    def _limit(self) -> int:
+        start = self.token.start
+        number = self.number("a number of rows")
+        if number < 1 or number % 1 or number > MOST_ROWS:
+            message = f"LIMIT takes a whole number of rows from 1 to {MOST_ROWS}"
+            raise Mistake(message, self.since(start))
+        return int(number)
 
 
 assert set(STREAM_KINDS) <= RESERVED

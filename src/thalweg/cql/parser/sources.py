@@ -5,16 +5,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from decimal import Decimal
 
-from thalweg.cql.errors import Mistake
+from thalweg.cql.errors import Mistake, window_help
 from thalweg.cql.parser.primaries import PrimaryParser
 from thalweg.cql.syntax import (
     ColumnRef,
     Duration,
     FromItem,
+    HopWindow,
     JoinRef,
     Name,
     RangeWindow,
     RowsWindow,
+    SessionWindow,
     SubqueryRef,
     TableRef,
     Window,
@@ -79,6 +81,9 @@ class SourceParser(PrimaryParser):
         start = self.token.start
         if not self.at("("):
             name = self.name("a stream, relation or view")
+            if self.at("("):
+                hint = window_help(name.text)
+                raise Mistake(f"a function can't stand in FROM: {name.text}", name.span, hint)
             window = self._window() if self.at("[") else None
             alias = self._alias()
             return TableRef(name, window, alias, self.since(start))
@@ -109,6 +114,10 @@ class SourceParser(PrimaryParser):
         start = self.expect("[").start
         if self.at("ROWS") or self.at("PARTITION"):
             return self._rows(start)
+        if self.at("TUMBLE") or self.at("HOP"):
+            return self._hop(start)
+        if self.accept("SESSION"):
+            return self._session(start)
         length = self._length()
         slide = self.duration("a slide") if self.accept("SLIDE") else None
         self.expect("]", "to close the window")
@@ -121,9 +130,33 @@ class SourceParser(PrimaryParser):
         if self.accept("UNBOUNDED"):
             return None
         if not self.accept("RANGE"):
-            hint = self.misspelt_keyword() or "[Range 5 minutes], [Rows 10]"
-            raise self.unexpected("Now, Range, Unbounded, Rows or Partition By", hint=hint)
+            hint = self.misspelt_keyword() or "[Range 5 minutes], [Tumble 1 minute], [Rows 10]"
+            kinds = "Now, Range, Unbounded, Tumble, Hop, Session, Rows or Partition By"
+            raise self.unexpected(kinds, hint=hint)
         return None if self.accept("UNBOUNDED") else self.duration("a length such as 5 minutes")
+
+    def _hop(self, start: int) -> HopWindow:
+        kind = self.advance()
+        length = self.duration("a length such as 1 minute")
+        if self.at("SLIDE") or (kind.key == "TUMBLE" and self.at("EVERY")):
+            hint = "write [Hop 1 minute EVERY 10 seconds]"
+            raise Mistake(
+                f"a {kind.text} window does not take {self.token.text}", self.token.span, hint
+            )
+        every = None
+        if kind.key == "HOP":
+            if not self.accept("EVERY"):
+                hint = "[Hop 1 minute EVERY 10 seconds]; [Tumble 1 minute] hops by its own length"
+                raise self.unexpected("EVERY", "after a Hop window's length", hint)
+            every = self.duration("a hop such as 10 seconds")
+        self.expect("]", "to close the window")
+        return HopWindow(length, every, self.since(start))
+
+    def _session(self, start: int) -> SessionWindow:
+        gap = self.duration("a gap such as 5 minutes")
+        keys = self._partition_keys() if self.accept("PARTITION") else ()
+        self.expect("]", "to close the window")
+        return SessionWindow(gap, keys, self.since(start))
 
     def _rows(self, start: int) -> RowsWindow:
         keys = self._partition_keys() if self.accept("PARTITION") else ()

@@ -1,4 +1,7 @@
-"""Statements: CREATE STREAM, RELATION, VIEW and QUERY, DROP, and bare queries."""
+"""Statements: CREATE STREAM, RELATION, VIEW and QUERY, DROP, and bare queries.
+
+Tables are in a file of their own.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from typing import Any
 
 from thalweg.cql.errors import Mistake
 from thalweg.cql.lexer import Kind
-from thalweg.cql.parser.queries import QueryParser
+from thalweg.cql.parser.tables import TableParser
 from thalweg.cql.parser.types import is_type, parse_type
 from thalweg.cql.syntax import (
     ColumnDef,
@@ -18,11 +21,11 @@ from thalweg.cql.syntax import (
     Statement,
 )
 
-DEFINABLE = ("STREAM", "RELATION", "VIEW", "QUERY")
-_WANTED = "STREAM, RELATION, VIEW or QUERY"
+DEFINABLE = ("STREAM", "RELATION", "TABLE", "VIEW", "QUERY")
+_WANTED = "STREAM, RELATION, TABLE, VIEW or QUERY"
 
 
-class StatementParser(QueryParser):
+class StatementParser(TableParser):
     """For the tokens of one statement."""
 
     def statement(self) -> Statement:
@@ -39,9 +42,15 @@ class StatementParser(QueryParser):
         if self.accept("DROP"):
             kind = self._kind("DROP")
             return Drop(kind, self.name("a name"), self.since(start))
+        if self.accept("INSERT"):
+            return self.insert(start)
+        if self.accept("DELETE"):
+            return self.delete(start)
         if not self.accept("CREATE"):
-            raise self.unexpected("CREATE, DROP or a query")
+            raise self.unexpected("CREATE, DROP, INSERT, DELETE or a query")
         kind = self._kind("CREATE")
+        if kind == "TABLE":
+            return self.table(start)
         if kind == "VIEW":
             return self._view(start)
         if kind == "QUERY":

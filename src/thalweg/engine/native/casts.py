@@ -7,7 +7,14 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from thalweg.engine.native.types import spark_type
 from thalweg.engine.native.unsupported import Unsupported
-from thalweg.engine.native.values import FIRST_US, decimal_text, fit_double, from_micros, micros
+from thalweg.engine.native.values import (
+    FIRST_US,
+    LAST_US,
+    decimal_text,
+    fit_double,
+    from_micros,
+    micros,
+)
 from thalweg.plan.types import Kind, SqlType
 
 # Whole texts, written for Java; `$` would let a line feed follow.
@@ -15,7 +22,11 @@ WHOLE = r"\A[+-]?[0-9]+\z"
 POINT = r"\A[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)\z"
 FLOAT = r"\A[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
 DATE = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
-MOMENT = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z?)?\z"
+# A clock's time, then what it is ahead of UTC: sign, hours, minutes.
+MOMENT = (
+    r"\A([0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)"
+    r"(?:Z|([+-])([01][0-9]|2[0-3])(?::?([0-5][0-9]))?)?\z"
+)
 TRUE, FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 
 
@@ -63,14 +74,27 @@ def _from_text(text: Column, target: SqlType) -> Column:
         case Kind.DATE:
             return _moment(_if_like(text, DATE)).cast("date")
         case Kind.TIMESTAMP:
-            return _moment(F.rtrim(_if_like(text, MOMENT), F.lit("Z")))
+            return F.coalesce(_moment(_if_like(text, DATE)), _moment_with_offset(text))
         case _:
             raise Unsupported(f"CAST of VARCHAR to {target}", "there is no such cast")
 
 
-def _moment(text: Column) -> Column:
+def _moment_with_offset(text: Column) -> Column:
+    """The clock's time less what it is ahead of UTC."""
+    clock, sign, hours, minutes = (F.regexp_extract(text, MOMENT, i) for i in range(1, 5))
+    ahead = (_number(hours) * 60 + _number(minutes)) * F.lit(60_000_000)
+    return _moment(clock, F.when(sign == "-", -ahead).otherwise(ahead))
+
+
+def _number(digits: Column) -> Column:
+    return F.when(digits == "", "0").otherwise(digits).cast("long")
+
+
+def _moment(text: Column, ahead: Column | None = None) -> Column:
     moment = micros(text.try_cast("timestamp_ntz"))
-    return from_micros(F.when(moment >= FIRST_US, moment))  # Spark has a year 0
+    moment = moment if ahead is None else moment - ahead
+    # Spark has a year 0, and one behind 9999.
+    return from_micros(F.when((moment >= FIRST_US) & (moment <= LAST_US), moment))
 
 
 def _if_like(text: Column, pattern: str) -> Column:

@@ -23,11 +23,12 @@ from thalweg.plan.nodes import (
     Scan,
     SetOp,
     StreamKind,
+    TopK,
     ToStream,
     Window,
     resolution_us,
 )
-from thalweg.plan.windows import RowsWindow
+from thalweg.plan.windows import HopWindow, RowsWindow, SessionWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,12 @@ def _flatten(node: Node) -> _Part:
 def _windowed(node: Window) -> _Part:
     if isinstance(node.spec, RowsWindow):
         raise Unsupported("a Rows window", "Spark has windows by time only")
+    if isinstance(node.spec, SessionWindow):
+        raise Unsupported("a Session window", "Spark's session windows aggregate, they do not join")
+    if isinstance(node.spec, HopWindow):
+        raise Unsupported(
+            "a Tumble or Hop window", "Spark's time windows aggregate, they do not join"
+        )
     if node.spec.slide != 1:
         raise Unsupported("Slide", "Spark's sliding windows aggregate, they do not join")
     if not isinstance(node.input, Scan):
@@ -145,6 +152,8 @@ def _refusal(node: Node) -> Unsupported:
             return Unsupported("DISTINCT", "Spark keeps the first row and never lets it leave")
         case SetOp():
             return Unsupported(node.kind.value, "Spark's set operators do not follow windows")
+        case TopK():
+            return Unsupported("ORDER BY … LIMIT", "Spark orders streams in complete mode only")
         case Mark():
             return Unsupported("EXISTS or IN with a sub-query", "Spark never takes a match back")
         case ToStream():

@@ -9,6 +9,7 @@ from collections import Counter
 from itertools import product
 
 from thalweg.engine.arrivals import Row
+from thalweg.engine.changelog import row_key
 from thalweg.engine.reference.aggregates import aggregate
 from thalweg.engine.reference.expressions import evaluate, holds
 from thalweg.engine.reference.scalars import disjunction
@@ -21,6 +22,7 @@ from thalweg.plan.nodes import (
     Project,
     SetKind,
     SetOp,
+    TopK,
 )
 
 Bag = list[Row]
@@ -73,6 +75,24 @@ def grouped(node: Aggregate, rows: Bag, exists: bool) -> Bag:
 
 def distinct(rows: Bag) -> Bag:
     return list(dict.fromkeys(rows))
+
+
+def top(node: TopK, rows: Bag) -> Bag:
+    """The first rows of each partition, in the order of the keys and then of all columns."""
+    ordered = sorted(rows, key=row_key)
+    for key in reversed(node.keys):  # sorting keeps the order of what is equal
+        ordered.sort(key=lambda row: row_key((evaluate(key.expr, row),)), reverse=key.descending)
+        nulls = [row for row in ordered if evaluate(key.expr, row) is None]
+        values = [row for row in ordered if evaluate(key.expr, row) is not None]
+        ordered = values + nulls if key.nulls_last else nulls + values
+    kept: Bag = []
+    seen: Counter[Row] = Counter()
+    for row in ordered:
+        partition = tuple(evaluate(e, row) for e in node.partition_by)
+        seen[partition] += 1
+        if seen[partition] <= node.count:
+            kept.append(row)
+    return kept
 
 
 def combined(node: SetOp, left: Bag, right: Bag) -> Bag:

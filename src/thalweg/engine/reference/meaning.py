@@ -33,13 +33,14 @@ from thalweg.plan.nodes import (
     Scan,
     SetOp,
     StreamKind,
+    TopK,
     ToStream,
     Window,
     base_streams,
     inputs_of,
     walk,
 )
-from thalweg.plan.windows import FOREVER, TimeWindow
+from thalweg.plan.windows import FOREVER, HopWindow, TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,9 @@ class Meaning:
         slides = {
             n.spec.slide
             for n in walk(node)
-            if isinstance(n, Window) and isinstance(n.spec, TimeWindow) and n.spec.slide > 1
+            if isinstance(n, Window)
+            and isinstance(n.spec, TimeWindow | HopWindow)
+            and n.spec.slide > 1
         }
         if not source.instants:
             return
@@ -184,6 +187,8 @@ def _operate(node: Node, inputs: list[Bag]) -> Bag:
             return bags.marked(node, *inputs)
         case Distinct():
             return bags.distinct(inputs[0])
+        case TopK():
+            return bags.top(node, inputs[0])
         case SetOp():
             return bags.combined(node, *inputs)
         case _:

@@ -15,7 +15,10 @@ from thalweg.plan.types import Kind
 EPOCH = datetime(1970, 1, 1)
 MICROSECOND = timedelta(microseconds=1)
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
-_TIME = re.compile(r"[ T]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?Z?")
+_TIME = re.compile(
+    r"[ T]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?"
+    r"(?:Z|([+-])([0-9]{2})(?::?([0-9]{2}))?)?"
+)
 
 
 def add_interval(moment: datetime, microseconds: int) -> datetime | None:
@@ -108,19 +111,21 @@ def parse_date(text: str) -> date | None:
 
 
 def parse_timestamp(text: str) -> datetime | None:
-    """A date alone is its midnight."""
+    """A date alone is its midnight. With an offset it is the same moment in UTC."""
     day = parse_date(text[:10])
     if day is None:
         return None
     found = _TIME.fullmatch(text[10:] or " 00:00:00")
     if found is None:
         return None
-    hour, minute, second, fraction = found.groups()
+    hour, minute, second, fraction, sign, hours, minutes = found.groups()
     try:
         clock = time(int(hour), int(minute), int(second), int((fraction or "").ljust(6, "0")))
+        ahead = time(int(hours or 0), int(minutes or 0))  # no offset is a day or more
     except ValueError:
         return None
-    return datetime.combine(day, clock)
+    ahead_us = (ahead.hour * 60 + ahead.minute) * _INTERVAL_UNIT_US["minute"]
+    return add_interval(datetime.combine(day, clock), ahead_us if sign == "-" else -ahead_us)
 
 
 def timestamp_text(moment: datetime) -> str:

@@ -167,7 +167,9 @@ class Registering:
         return self._begun[key]
 
     def _begin(self, query: QueryDef, common: _Common) -> Begun:
-        now = min(map(self._watermark, common.streams))
+        # A table does not say how far time has come, unless there is nothing else to ask.
+        clocks = [s for s in common.streams if not self._streams[s].is_table] or common.streams
+        now = min(map(self._watermark, clocks))
         started = now if BEGINNING < now < FOREVER else None
         horizons = self._horizons(query, common)
         if query.from_now and started is not None:

@@ -137,6 +137,8 @@ def script_of(texts: Iterable[str]) -> str:
 
 def kind_of(definition: Definition) -> str:
     if isinstance(definition, StreamDef):
+        if definition.is_table:
+            return "table"
         return "relation" if definition.is_relation else "stream"
     return QUERY if isinstance(definition, QueryDef) else "view"
 

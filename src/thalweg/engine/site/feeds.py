@@ -8,7 +8,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import polars as pl
+
 from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.ingest.landing import Receipt
+from thalweg.engine.shared.ingest.table_door import TableDoor
 from thalweg.engine.site.errors import Busy
 from thalweg.engine.site.parking import last_line
 from thalweg.engine.site.silence import Silence
@@ -16,6 +20,7 @@ from thalweg.engine.site.source_folders import folder_of
 from thalweg.engine.site.supervised import SupervisedThread
 from thalweg.engine.sources.feed import LARGEST_BACKLOG, Feed, Full, Source, Stopped
 from thalweg.plan.catalog import StreamDef
+from thalweg.plan.expr import Expr
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +99,43 @@ class SiteFeed(Feed):
         return not self._waiting and self._silence.is_long(partition)
 
 
+class TableFeed(SiteFeed):
+    """A table's way in: pushes are inserted, or replace what has their key."""
+
+    def __init__(
+        self,
+        engine: SharedEngine,
+        stream: StreamDef,
+        landed: Callable[[], None],
+        largest_backlog: int = LARGEST_BACKLOG,
+    ) -> None:
+        super().__init__(engine, stream, landed, largest_backlog)
+        self._door = TableDoor(engine, stream)
+
+    def push(
+        self,
+        batch: pl.DataFrame,
+        *,
+        partition: int = 0,
+        batch_id: str | None = None,
+        resume: bytes | None = None,
+        patience_s: float | None = None,
+    ) -> Receipt:
+        self.wait_for_room(patience_s)
+        return self._told(self._door.upsert(batch, batch_id))
+
+    def replace(self, rows: pl.DataFrame) -> Receipt:
+        """The table has these rows from now on, and no others."""
+        return self._told(self._door.replace(rows))
+
+    def delete(self, predicate: Expr) -> Receipt:
+        return self._told(self._door.delete(predicate))
+
+    def _told(self, receipt: Receipt) -> Receipt:
+        self.arrived(0)
+        return receipt
+
+
 class Feeds:
     """All streams' feeds."""
 
@@ -103,7 +145,8 @@ class Feeds:
 
     def add(self, stream: StreamDef, open_source: Callable[[], Source] | None) -> SiteFeed:
         """Begin to feed a stream; without a source it waits for pushes."""
-        feed = SiteFeed(self._engine, stream, self._landed, self._backlog)
+        made = TableFeed if stream.is_table else SiteFeed
+        feed = made(self._engine, stream, self._landed, self._backlog)
         self._feeds[stream.name] = feed
         if open_source is not None:
             feed.begin(open_source)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from thalweg.plan.catalog import Catalog, Definition, QueryDef
+from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef
+from thalweg.plan.expr import Expr
 
 
 class Change(Protocol):
@@ -17,6 +18,22 @@ class Change(Protocol):
 
     @property
     def dropped(self) -> bool: ...
+
+
+class Write(Protocol):
+    """Rows, by column, that are put into a stream or table; or which of a table's rows go."""
+
+    @property
+    def stream(self) -> StreamDef: ...
+
+    @property
+    def columns(self) -> Sequence[str]: ...
+
+    @property
+    def rows(self) -> Sequence[Sequence[Any]]: ...
+
+    @property
+    def gone(self) -> Expr | None: ...
 
 
 class Script(Protocol):
@@ -37,6 +54,9 @@ class Script(Protocol):
 
     @property
     def errors(self) -> Sequence[Any]: ...  # of statements that were left out
+
+    @property
+    def writes(self) -> Sequence[Write]: ...
 
 
 class Compiler(Protocol):

@@ -27,7 +27,7 @@ from thalweg.engine.site.errors import SiteError, Unknown, WrongUse
 from thalweg.engine.site.explaining import explain
 from thalweg.engine.site.explaining_groups import explain_group, explain_groups, explain_why
 from thalweg.engine.site.explanation import Explanation
-from thalweg.engine.site.feeds import Feeds, SiteFeed
+from thalweg.engine.site.feeds import Feeds, SiteFeed, TableFeed
 from thalweg.engine.site.following import follow_pages
 from thalweg.engine.site.history import Notice, notices
 from thalweg.engine.site.listeners import Listeners
@@ -45,6 +45,7 @@ from thalweg.engine.site.status_collector import StatusCollector
 from thalweg.engine.site.tick_gate import TickGate
 from thalweg.engine.site.ticker import Ticked, Ticker
 from thalweg.engine.sources.feed import Source
+from thalweg.engine.sources.rows import frame_of
 from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
 from thalweg.plan.shapes import shape_of
 
@@ -147,6 +148,7 @@ class Site:
         `folder` is where relative paths in it start; the site's own folder if none is given.
         """
         script = self.registry.execute(text, name, folder)
+        self._write([script])
         self.ticker.wake()
         self._tell()
         return script
@@ -156,6 +158,7 @@ class Site:
         compiler finds a mistake. If there is something else wrong with one of them, nothing is
         run."""
         scripts = self.registry.execute_each(texts, compiler)
+        self._write(scripts)
         self.ticker.wake()
         self._tell()
         return scripts
@@ -220,6 +223,20 @@ class Site:
         if not self.ticker.wait_until_resting(timeout_s):
             reason = self.ticker.error or "it is still at work"
             raise SiteError(f"the engine has not come to rest in {timeout_s:g} s: {reason}")
+
+    def _write(self, scripts: Sequence[Script]) -> None:
+        """What INSERT and DELETE say, in order, once all definitions stand."""
+        for write in (w for script in scripts for w in script.writes):
+            feed = self._open_feed(write.stream.name)
+            if write.gone is None:
+                rows = [dict(zip(write.columns, row, strict=True)) for row in write.rows]
+                receipt = feed.push(frame_of(write.stream, rows))
+            else:
+                assert isinstance(feed, TableFeed), "the compiler knows tables"
+                receipt = feed.delete(write.gone)
+            if receipt.rejected or receipt.late:
+                reason = receipt.reason or "its timestamp is behind what is final"
+                raise WrongUse(f"INSERT INTO {write.stream.name}: {reason}")
 
     # --- output
 

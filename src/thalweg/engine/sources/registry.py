@@ -11,6 +11,7 @@ from thalweg.engine.sources import generator
 from thalweg.engine.sources.errors import SourceError, suggestion
 from thalweg.engine.sources.feed import Source
 from thalweg.engine.sources.files import open_files, open_remote_files
+from thalweg.engine.sources.tables import TableSource
 from thalweg.plan.catalog import StreamDef
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ def _open(
 ) -> Source:
     uri = stream.source if stream.source is not None else PUSH
     found = _SCHEME.match(uri)
+    if stream.is_table and not is_pushed(stream):
+        return _open_table(stream, uri, found[0].lower() if found else "", base_dir, spark, rows)
     match found[0].lower() if found else "":
         case generator.SCHEME:
             opened = generator.open_generated(stream, uri, live=live, rows_per_batch=rows)
@@ -90,3 +93,21 @@ def _open(
             raise SourceError(
                 f"{stream.name}: there is no source {scheme}{suggestion(scheme, SCHEMES)}"
             )
+
+
+def _open_table(
+    table: StreamDef,
+    uri: str,
+    scheme: str,
+    base_dir: Path,
+    spark: SparkSession | None,
+    rows: int,
+) -> Source:
+    if scheme not in ("", "file:"):
+        raise SourceError(f"{table.name}: a table is read from a file, not from {scheme}")
+
+    def open_file() -> Source:
+        return open_files(table, uri, base_dir, spark, live=False, rows_per_batch=rows)
+
+    open_file()  # says at once what is wrong with it
+    return TableSource(table, open_file)

@@ -42,8 +42,11 @@ _CARRIERS: dict[Kind, frozenset[type]] = {
 
 
 def columns_of(stream: StreamDef) -> dict[str, SqlType]:
-    """All that a tuple is given with: its fields, its timestamp, and a relation's `op`."""
+    """All that a tuple is given with: its fields, its timestamp, and a relation's `op`; a table's
+    rows have neither."""
     columns = {f.name: f.type for f in stream.fields}
+    if stream.is_table:
+        return columns
     if stream.timestamp_index is None:
         columns[stream.timestamp] = stream.timestamp_type
     if stream.is_relation:

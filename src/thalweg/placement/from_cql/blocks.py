@@ -11,7 +11,7 @@ from thalweg.plan.catalog import Field
 from thalweg.plan.expr import Call, Expr, conjuncts, remap
 from thalweg.plan.nodes import Filter, Join, Node, Scan, Schema, Window, inputs_of
 from thalweg.plan.text import expr_text, node_text
-from thalweg.plan.windows import RowsWindow, WindowSpec
+from thalweg.plan.windows import RowsWindow, SessionWindow, WindowSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,9 @@ class Leaf:
 
     @property
     def filtered_text(self) -> str:
-        """The filtered stream, which windows over time share; what Rows count comes before it."""
-        if isinstance(self.window, RowsWindow):
+        """The filtered stream, which windows over time share; what Rows and sessions are made of
+        comes before it, and so do bounds."""
+        if isinstance(self.window, RowsWindow | SessionWindow) or _has_bounds(self.window):
             return self.text
         return _selected(_name(self.source), self.filters, self.schema)
 
@@ -127,6 +128,10 @@ def _leaf(node: Node, filters: list[Expr]) -> Leaf:
     if isinstance(node, Window):
         return Leaf(node.input, node.spec, node.schema, tuple(filters))
     return Leaf(node, None, node.schema, tuple(filters))
+
+
+def _has_bounds(window: WindowSpec | None) -> bool:
+    return window is not None and window.bounds is not None
 
 
 def _selected(text: str, conditions: Sequence[Expr], schema: Schema) -> str:

@@ -18,10 +18,11 @@ from thalweg.plan.nodes import (
     Project,
     Scan,
     SetOp,
+    TopK,
     ToStream,
     Window,
 )
-from thalweg.plan.windows import RowsWindow
+from thalweg.plan.windows import HopWindow, RowsWindow, SessionWindow
 from thalweg.sharing.block import Block, Leaf, Unshareable
 from thalweg.sharing.core import Computed, Grouped, Kept, Step, WithoutRepeats
 
@@ -63,6 +64,12 @@ def _leaf(node: Node) -> blocks.Block[Leaf]:
             if isinstance(spec, RowsWindow):
                 reason = "whose rows leave when others come, so nothing may be filtered before it"
                 raise Unshareable(f"{stream.name} has a window of rows, {reason}")
+            if isinstance(spec, SessionWindow):
+                reason = "whose rows are there only when their session has ended"
+                raise Unshareable(f"{stream.name} has a session window, {reason}")
+            if isinstance(spec, HopWindow):
+                reason = "which lets tuples in after their own instant"
+                raise Unshareable(f"{stream.name} has a tumbling or hopping window, {reason}")
             types = tuple([f.type for f in stream.fields])
             return blocks.Block((Leaf(stream, spec),), (types,))
         case Window():
@@ -73,6 +80,8 @@ def _leaf(node: Node) -> blocks.Block[Leaf]:
             raise Unshareable(f"{stream.name} is a relation, whose rows leave when it says so")
         case LeftJoin():
             raise Unshareable("LEFT JOIN has rows for what did not match")
+        case TopK():
+            raise Unshareable("ORDER BY … LIMIT compares each row with all others")
         case SetOp(kind, _, _, _):
             raise Unshareable(f"{kind.value} combines the results of two queries")
         case ToStream(kind, _):

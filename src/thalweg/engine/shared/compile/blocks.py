@@ -10,7 +10,7 @@ from dataclasses import replace
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.compile.encoding import CODEC
 from thalweg.plan.blocks import Block, leaves_of
-from thalweg.plan.expr import TRUE, Call, Col, Expr, conjunction, shift, transform
+from thalweg.plan.expr import TRUE, Call, Col, Expr, columns_of, conjunction, shift, transform
 
 SAME = "<=>"  # equal, or both NULL; for columns that stand for themselves
 
@@ -48,8 +48,12 @@ def _filtered(leaf: ph.Op, predicates: list[Expr]) -> ph.Op:
     if not predicates:
         return leaf
     if isinstance(leaf, ph.Source):
-        predicate = conjunction([leaf.predicate, *predicates])
-        return replace(leaf, predicate=predicate)
+        # What looks at a window's bounds has to wait for them.
+        now = [p for p in predicates if max(columns_of(p), default=0) < leaf.own]
+        predicates = [p for p in predicates if p not in now]
+        leaf = replace(leaf, predicate=conjunction([leaf.predicate, *now]))
+        if not predicates:
+            return leaf
     return ph.Map(leaf, conjunction(predicates), identity(leaf))
 
 
@@ -62,8 +66,12 @@ def mapped(op: ph.Op, exprs: tuple[Expr, ...]) -> ph.Op:
 
 
 def _stored(leaf: ph.Op) -> ph.Op:
-    """A join input: a SteM on a base stream, or a derived relation that every task hears of."""
-    return leaf if isinstance(leaf, ph.Source) else ph.Exchange(leaf, None)
+    """A join input: a SteM on a base stream, or a derived relation that every task hears of.
+
+    With its window's bounds, a tuple is several rows: a SteM does not have them.
+    """
+    is_stem = isinstance(leaf, ph.Source) and leaf.window.bounds is None
+    return leaf if is_stem else ph.Exchange(leaf, None)
 
 
 def _join_keys(conditions: list[Expr], starts: tuple[int, ...]) -> tuple[ph.JoinKey, ...]:

@@ -44,7 +44,7 @@ class _Look:
             case ph.BaseStream():
                 self._needs(op.stream, range(len(op.types)))
             case ph.Source():
-                own = range(len(op.types) - op.stamped)
+                own = range(op.own)
                 looked_at = set(own) if wanted is None else {c for c in wanted if c in own}
                 looked_at |= columns_of(op.predicate)
                 # A frame needs a column to have a height.

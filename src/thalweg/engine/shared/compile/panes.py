@@ -2,8 +2,9 @@
 
 A tuple at s is in `[Range T Slide L]` from ⌈s/L⌉·L until (⌊(s + T)/L⌋ + 1)·L. If g divides T and L,
 both are the same for all s strictly between two multiples of g; a multiple itself is a pane of its
-own. So what a pane's tuples add to a group can be added up once, and every window takes it in and
-gives it back as a whole.
+own. (For `[Hop T EVERY L]` it would belong to those behind it, but so both kinds have panes in
+common.) So what a pane's tuples add to a group can be added up once, and every window takes it in
+and gives it back as a whole.
 
 The width comes from a ladder in which each step divides the next, not from the other windows: two
 queries have panes in common without knowing of each other, and keep them when one goes.
@@ -16,12 +17,12 @@ from dataclasses import replace
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.plan.aggregates import AggCall
 from thalweg.plan.expr import Col, Expr
-from thalweg.plan.windows import NOW, TimeWindow
+from thalweg.plan.windows import NOW, IntervalWindow
 
 _LADDER_US = (*(10**n for n in range(1, 8)), 60_000_000, 600_000_000, 3_600_000_000, 86_400_000_000)
 
 
-def pane_width(window: TimeWindow, resolution_us: int) -> int:
+def pane_width(window: IntervalWindow, resolution_us: int) -> int:
     """In instants; 1 if tuples of different instants have nothing in common."""
     if window.slide == 1:
         return 1
@@ -36,7 +37,7 @@ def paned(
 ) -> ph.Aggregate | None:
     """The aggregate over partial aggregates, if it is one of a stream under a sliding window."""
     source = inner.input if isinstance(inner, ph.Map) else inner
-    if not isinstance(source, ph.Source) or not add_up(calls):
+    if not isinstance(source, ph.Source) or source.window.bounds or not add_up(calls):
         return None
     width = pane_width(source.window, resolution_us)
     if width == 1:
@@ -54,7 +55,7 @@ def add_up(calls: tuple[AggCall, ...]) -> bool:
 
 def over_panes(
     tuples: ph.Op,
-    window: TimeWindow,
+    window: IntervalWindow,
     width: int,
     keys: tuple[Expr, ...],
     calls: tuple[AggCall, ...],

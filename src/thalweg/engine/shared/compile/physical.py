@@ -12,8 +12,12 @@ from dataclasses import dataclass, replace
 from thalweg.engine.shared.frames import TS, Types, name
 from thalweg.plan.aggregates import AggCall
 from thalweg.plan.expr import TRUE, Expr, columns_of
-from thalweg.plan.nodes import SetKind, StreamKind
-from thalweg.plan.windows import RowsWindow, TimeWindow
+from thalweg.plan.nodes import SetKind, SortKey, StreamKind
+from thalweg.plan.windows import IntervalWindow, RowsWindow, SessionWindow
+
+
+def _bounds(window: IntervalWindow | SessionWindow) -> Types:
+    return () if window.bounds is None else (window.bounds.type,) * 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +33,20 @@ class BaseStream:
 class Source:
     """A base stream under a time window, filtered. Its state is the stream's SteM.
 
-    A stamped source has the tuple's own instant as a last column.
+    A stamped source has the tuple's own instant as a last column, and a window's bounds are the
+    last two. The predicate is over the stream's own columns.
     """
 
     stream: str
     types: Types
-    window: TimeWindow
+    window: IntervalWindow
     predicate: Expr = TRUE
     stamped: bool = False
+
+    @property
+    def own(self) -> int:
+        """How many columns are the stream's own."""
+        return len(self.types) - self.stamped - 2 * (self.window.bounds is not None)
 
     def stored_name(self, column: int) -> str:
         """What a column is called in the stream's SteM."""
@@ -68,15 +78,27 @@ class RowsOf:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionsOf:
+    """A stream under a Session window. State: the tuples of sessions that have not ended."""
+
+    input: Exchange
+    window: SessionWindow
+
+    @property
+    def types(self) -> Types:
+        return self.input.types + _bounds(self.window)
+
+
+@dataclass(frozen=True, slots=True)
 class TimeOf:
     """A derived stream under a time window."""
 
     input: StreamOp
-    window: TimeWindow
+    window: IntervalWindow
 
     @property
     def types(self) -> Types:
-        return self.input.types
+        return self.input.types + _bounds(self.window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +216,7 @@ class Panes:
     """Partial aggregates under a sliding window; only an Aggregate can read them."""
 
     input: Partials
-    window: TimeWindow
+    window: IntervalWindow
 
     @property
     def types(self) -> Types:
@@ -204,6 +226,21 @@ class Panes:
 @dataclass(frozen=True, slots=True)
 class Distinct:
     input: Op
+
+    @property
+    def types(self) -> Types:
+        return self.input.types
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """The first rows of each partition, whose rows meet in one task. State: all rows of the input,
+    or the first ones alone where no row ever leaves (`grows`)."""
+
+    input: Exchange
+    keys: tuple[SortKey, ...]
+    count: int
+    grows: bool = False
 
     @property
     def types(self) -> Types:
@@ -306,12 +343,14 @@ Op = (
     Source
     | Changes
     | RowsOf
+    | SessionsOf
     | TimeOf
     | Map
     | Join
     | Union
     | Aggregate
     | Distinct
+    | TopK
     | SetOp
     | Exchange
     | Matches

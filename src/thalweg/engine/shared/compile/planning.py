@@ -90,6 +90,7 @@ def make_plan(queries: Iterable[Run], streams: Mapping[str, StreamDef], present:
         {s: tuple(f.type for f in streams[s].fields) for s in used},
         {s: kept_columns(streams[s], needed.get(s, frozenset())) for s in used},
         frozenset(s for s in used if streams[s].is_relation),
+        frozenset(s for s in used if streams[s].is_table),
     )
 
 

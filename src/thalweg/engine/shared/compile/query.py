@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.compile.blocks import (
     block,
@@ -37,7 +39,14 @@ from thalweg.plan.expr import (
 from thalweg.plan.matching import possible, sure
 from thalweg.plan.nodes import SetKind
 from thalweg.plan.types import BOOLEAN
-from thalweg.plan.windows import UNBOUNDED, RowsWindow, TimeWindow
+from thalweg.plan.windows import (
+    UNBOUNDED,
+    HopWindow,
+    RowsWindow,
+    SessionWindow,
+    TimeWindow,
+    WindowSpec,
+)
 
 
 def compile_query(plan: nodes.Node, semi: Semi = semi) -> ph.Output:
@@ -71,7 +80,7 @@ class _Compiler:
         match node:
             case nodes.Filter(nodes.Mark() as mark, predicate):
                 return self._filtered_mark(mark, predicate)
-            case nodes.Window(nodes.Scan(stream), TimeWindow() as spec):
+            case nodes.Window(nodes.Scan(stream), (TimeWindow() | HopWindow()) as spec):
                 return _one(ph.Source(stream.name, _types(node), spec))
             case nodes.Window(source, spec):
                 return _one(self._window(source, spec))
@@ -83,6 +92,8 @@ class _Compiler:
                 return _one(_aggregate(inner, keys, aggregates, nodes.resolution_us(source)))
             case nodes.Distinct(source):
                 return _one(distinct(self._relation(source)))
+            case nodes.TopK():
+                return _one(self._top(node))
             case nodes.SetOp():
                 return _one(self._set_op(node))
             case nodes.LeftJoin(left, right, condition):
@@ -100,14 +111,28 @@ class _Compiler:
             case _:
                 raise AssertionError(f"{type(node).__name__} is part of a block")
 
-    def _window(self, source: nodes.Node, spec: RowsWindow | TimeWindow) -> ph.Op:
+    def _window(self, source: nodes.Node, spec: WindowSpec) -> ph.Op:
+        stream = self._stream(source)
+        match spec:
+            case RowsWindow():
+                return ph.RowsOf(_by_columns(stream, spec.partition_by), spec)
+            case SessionWindow():
+                return ph.SessionsOf(_by_columns(stream, spec.partition_by), spec)
+            case _:
+                return ph.TimeOf(stream, spec)
+
+    def _stream(self, source: nodes.Node) -> ph.StreamOp:
         if isinstance(source, nodes.Scan):
-            assert isinstance(spec, RowsWindow)
-            return _rows(ph.BaseStream(source.stream.name, _types(source)), spec)
+            return ph.BaseStream(source.stream.name, _types(source))
         assert isinstance(source, nodes.ToStream)
         inner = self._to_stream(source)
-        derived = ph.StreamOf(source.kind, inner, _heard(inner, source.kind))
-        return _rows(derived, spec) if isinstance(spec, RowsWindow) else ph.TimeOf(derived, spec)
+        return ph.StreamOf(source.kind, inner, _heard(inner, source.kind))
+
+    def _top(self, node: nodes.TopK) -> ph.Op:
+        keys = tuple(replace(k, expr=nameless(k.expr)) for k in node.keys)
+        partition = tuple(nameless(e) for e in node.partition_by)
+        inner = ph.Exchange(self._relation(node.input), partition)
+        return ph.TopK(inner, keys, node.count, nodes.never_retracts(node.input))
 
     def _set_op(self, node: nodes.SetOp) -> ph.Op:
         left, right = self._relation(node.left), self._relation(node.right)
@@ -142,17 +167,16 @@ def _types(node: nodes.Node) -> Types:
     return tuple(f.type for f in node.schema)
 
 
+def _by_columns(stream: ph.StreamOp, columns: tuple[int, ...]) -> ph.Exchange:
+    return ph.Exchange(stream, tuple(Col(k, stream.types[k]) for k in columns))
+
+
 def _heard(inner: ph.Op, kind: nodes.StreamKind) -> tuple[ph.Exchange, ...]:
     """The base relations whose accepted changes are RSTREAM's instants."""
     if kind is not nodes.StreamKind.RSTREAM:
         return ()
     found = dict.fromkeys(op for op in ph.walk(inner) if isinstance(op, ph.Changes))
     return tuple(ph.Exchange(op, None) for op in found)
-
-
-def _rows(stream: ph.StreamOp, spec: RowsWindow) -> ph.Op:
-    keys = tuple(Col(k, stream.types[k]) for k in spec.partition_by)
-    return ph.RowsOf(ph.Exchange(stream, keys), spec)
 
 
 def _aggregate(

@@ -9,9 +9,10 @@ from thalweg.engine.shared.compile import physical as ph
 from thalweg.plan.aggregates import AggCall
 from thalweg.plan.catalog import Field, StreamDef
 from thalweg.plan.expr import Col, Expr
-from thalweg.plan.nodes import Schema
+from thalweg.plan.nodes import BOUND_NAMES, Schema
 from thalweg.plan.text import aggregate_text, expr_text
 from thalweg.plan.types import BIGINT
+from thalweg.plan.windows import WindowSpec
 
 Streams = Mapping[str, StreamDef]
 
@@ -25,7 +26,9 @@ def schema_of(op: ph.AnyOp, streams: Streams) -> Schema:
             stream = streams[op.stream]
             # In groups, tuples carry their instant, whatever the stream's own columns are.
             stamp = (Field(f"instant of {stream.name}", BIGINT),) if op.stamped else ()
-            return stream.fields + stamp
+            return stream.fields + stamp + _bounds(op.window)
+        case ph.TimeOf() | ph.SessionsOf():
+            return schema_of(op.input, streams) + _bounds(op.window)
         case ph.Matches(_, _, (member, *types)):
             # What the members' profiles project, in their order.
             projected = (Field(f"output {i}", t) for i, t in enumerate(types, 1))
@@ -41,6 +44,11 @@ def schema_of(op: ph.AnyOp, streams: Streams) -> Schema:
             return _named(keys, below) + tuple(_aggregated(a, below) for a in aggregates)
         case _:
             return schema_of(ph.inputs_of(op)[0], streams)
+
+
+def _bounds(window: WindowSpec) -> Schema:
+    bounds = window.bounds
+    return () if bounds is None else tuple(Field(name, bounds.type) for name in BOUND_NAMES)
 
 
 def joined_schema(op: ph.Join, streams: Streams) -> Schema:
@@ -71,7 +79,9 @@ def _label(op: ph.AnyOp) -> str:
     match op:
         case ph.Source(stream, _, _, _) | ph.BaseStream(stream, _, _):
             return stream
-        case ph.Exchange() | ph.Map() | ph.Changes() | ph.RowsOf() | ph.TimeOf() | ph.StreamOf():
+        case ph.Exchange() | ph.Map() | ph.Changes() | ph.StreamOf():
+            return _label(op.input)
+        case ph.RowsOf() | ph.SessionsOf() | ph.TimeOf():
             return _label(op.input)
         case ph.Distinct() | ph.Aggregate():
             return f"{type(op).__name__.lower()} {_label(op.input)}"

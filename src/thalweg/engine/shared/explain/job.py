@@ -15,6 +15,8 @@ _NAMES = {
     ph.Distinct: "distinct",
     ph.SetOp: "set operation",
     ph.RowsOf: "rows window",
+    ph.TopK: "first rows",
+    ph.SessionsOf: "session window",
     ph.TimeOf: "window over a derived stream",
     ph.StreamOf: "derived stream",
     ph.Changes: "relation",

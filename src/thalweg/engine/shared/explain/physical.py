@@ -20,7 +20,8 @@ from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.engine.shared.tick.task import stem_table
 from thalweg.plan.expr import TRUE, Expr
 from thalweg.plan.nodes import Schema
-from thalweg.plan.text import aggregate_text, expr_text
+from thalweg.plan.text import aggregate_text, expr_text, top_text
+from thalweg.plan.windows import WindowSpec
 
 
 def describe(
@@ -63,15 +64,19 @@ class _Describer:
                 return _exchange_title(op, self._schema(op))
             case ph.Source(stream, _, window, predicate):
                 where = self._where(predicate, self._schema(op))
-                return f"Stream {stream} {window_words(window, self.streams[stream])}{where}"
+                words = f"{window_words(window, self.streams[stream])}{_with_bounds(window)}"
+                return f"Stream {stream} {words}{where}"
             case ph.BaseStream(stream, _, signed):
                 return f"{'Changes of' if signed else 'Stream'} {stream}"
             case ph.Changes():
                 return "Relation"
             case ph.RowsOf(source, window):
                 return f"Window {window_words(window, None, self._schema(source))}"
+            case ph.SessionsOf(source, window):
+                words = window_words(window, self._clock(op), self._schema(source))
+                return f"Window {words}{_with_bounds(window)}"
             case ph.TimeOf(_, window):
-                return f"Window {window_words(window, self._clock(op))}"
+                return f"Window {window_words(window, self._clock(op))}{_with_bounds(window)}"
             case ph.StreamOf(kind, _):
                 return kind.value
             case ph.Map(source, predicate, exprs):
@@ -93,6 +98,8 @@ class _Describer:
                 return f"Partial aggregates{f' by {by}' if by else ''} for every {pane}"
             case ph.Union(inputs):
                 return "Minus" if any(sign < 0 for sign, _ in inputs) else "Union all"
+            case ph.TopK(source, keys, count):
+                return top_text(keys, count, source.keys or (), self._schema(source))
             case ph.SetOp(kind, all_, _, _):
                 return kind.value.capitalize() + (" all" if all_ else "")
             case ph.Distinct():
@@ -156,7 +163,15 @@ class _Describer:
     def _sharing(self, op: ph.AnyOp) -> list[str]:
         """Said at the top of what is shared, where there is something worth sharing."""
         if not isinstance(
-            op, ph.Join | ph.Aggregate | ph.Partials | ph.Distinct | ph.SetOp | ph.RowsOf
+            op,
+            ph.Join
+            | ph.Aggregate
+            | ph.Partials
+            | ph.Distinct
+            | ph.TopK
+            | ph.SetOp
+            | ph.RowsOf
+            | ph.SessionsOf,
         ):
             return []
         others = [q for q in self.state.sharers.get(self.plan.name_of(op), ()) if q != self.query]
@@ -197,6 +212,10 @@ class _Describer:
     def _clock(self, op: ph.AnyOp) -> Any:
         """A stream whose unit of time is the query's."""
         return self.streams[min(ph.base_names(op))]
+
+
+def _with_bounds(window: WindowSpec) -> str:
+    return " with its bounds" if window.bounds is not None else ""
 
 
 def _exchange_title(op: ph.Exchange, schema: Schema) -> str:

@@ -22,7 +22,9 @@ _FIXED = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _MOMENT = re.compile(
-    _DATE.pattern + r"(?:[ T]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?Z?)?"
+    _DATE.pattern
+    + r"(?:[ T]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?"
+    + r"(?:Z|([+-](?:[01][0-9]|2[0-3]))(?::?([0-5][0-9]))?)?)?"
 )
 TRUE_WORDS = frozenset(("true", "t", "yes", "y", "1"))
 FALSE_WORDS = frozenset(("false", "f", "no", "n", "0"))
@@ -170,9 +172,9 @@ def moment_of_text(text: str) -> datetime | None:
     match = _MOMENT.fullmatch(text.strip(" "))
     if not match:
         return None
-    year, month, day, hour, minute, second, fraction = match.groups()
+    year, month, day, hour, minute, second, fraction, hours, minutes = match.groups()
     try:
-        return datetime(
+        moment = datetime(
             int(year),
             int(month),
             int(day),
@@ -181,7 +183,11 @@ def moment_of_text(text: str) -> datetime | None:
             int(second or 0),
             int((fraction or "").ljust(6, "0")),
         )
-    except ValueError:
+        if hours is None:
+            return moment
+        ahead = timedelta(hours=int(hours[1:]), minutes=int(minutes or 0))
+        return moment + ahead if hours[0] == "-" else moment - ahead
+    except (ValueError, OverflowError):
         return None
 
 

@@ -11,8 +11,10 @@ from thalweg.engine.shared.kernels.join.join import join
 from thalweg.engine.shared.kernels.linear import map_, union
 from thalweg.engine.shared.kernels.multiplicity import distinct, set_op
 from thalweg.engine.shared.kernels.rows import rows_of
+from thalweg.engine.shared.kernels.sessions import sessions_of
 from thalweg.engine.shared.kernels.source import base_stream, source
 from thalweg.engine.shared.kernels.streams import stream_of, time_of
+from thalweg.engine.shared.kernels.top_k import top_k
 from thalweg.engine.shared.tick.task import Kernels
 
 KERNELS: Kernels = {
@@ -20,6 +22,7 @@ KERNELS: Kernels = {
     ph.Source: source,
     ph.Changes: changes,
     ph.RowsOf: rows_of,
+    ph.SessionsOf: sessions_of,
     ph.TimeOf: time_of,
     ph.Map: map_,
     ph.Union: union,
@@ -27,6 +30,7 @@ KERNELS: Kernels = {
     ph.Aggregate: aggregate,
     ph.Distinct: distinct,
     ph.SetOp: set_op,
+    ph.TopK: top_k,
     ph.StreamOf: stream_of,
     ph.Exchange: exchange,
     ph.Matches: matches,

@@ -23,10 +23,11 @@ from thalweg.engine.shared.frames import (
     name,
     names,
 )
+from thalweg.engine.shared.kernels.hops import in_each_window
 from thalweg.engine.shared.tick.plan import Flow
 from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.expr import TRUE
-from thalweg.plan.windows import TimeWindow
+from thalweg.plan.windows import HopWindow, IntervalWindow
 
 
 def base_stream(task: Task, flow: Flow, op: ph.BaseStream) -> pl.DataFrame:
@@ -40,7 +41,11 @@ def base_stream(task: Task, flow: Flow, op: ph.BaseStream) -> pl.DataFrame:
 
 def source(task: Task, flow: Flow, op: ph.Source) -> pl.DataFrame:
     low, high = task.range_of(flow)
-    reach = op.window.slide - 1  # a slide delays a tuple's start by less than one slide
+    if op.window.bounds is not None:
+        assert isinstance(op.window, HopWindow)
+        frame = _tuples(task, flow, op.stream, low - op.window.length, high)
+        return in_each_window(_passing(frame, op), op.window, low, high, op.own)
+    reach = op.window.delay
     frame = _tuples(task, flow, op.stream, low - reach, high)
     rows = windowed(_passing(frame, op), op.window)
     if reach:
@@ -55,12 +60,17 @@ def expiring(task: Task, flow: Flow, op: ph.Source) -> pl.DataFrame:
     if window.length is None:
         return windowed(tuples_between(task, op.stream, 0, 0), window)
     since = low - window.length - window.slide
+    if window.bounds is not None:
+        assert isinstance(window, HopWindow)
+        frame = _passing(_tuples(task, flow, op.stream, since, low), op)
+        until = min(low, high - window.slide)
+        return in_each_window(frame, window, low - window.slide, until, op.own)
     frame = _tuples(task, flow, op.stream, since, high - window.length)
     rows = windowed(_passing(frame, op), window)
     return rows.filter((pl.col(T) < low) & (pl.col(E) >= low) & (pl.col(E) < high))
 
 
-def windowed(frame: pl.DataFrame, window: TimeWindow) -> pl.DataFrame:
+def windowed(frame: pl.DataFrame, window: IntervalWindow) -> pl.DataFrame:
     """Stream rows as interval rows; those with an empty interval are gone."""
     start, end = interval(window)
     columns = [c for c in frame.columns if c.startswith("c")]
@@ -69,13 +79,13 @@ def windowed(frame: pl.DataFrame, window: TimeWindow) -> pl.DataFrame:
     return rows.filter(pl.col(T) < pl.col(E)) if window.slide > 1 else rows
 
 
-def interval(window: TimeWindow, ts: str = TS) -> tuple[pl.Expr, pl.Expr]:
+def interval(window: IntervalWindow, ts: str = TS) -> tuple[pl.Expr, pl.Expr]:
     """A window's interval over the timestamp column."""
     start, end = window.interval(pl.col(ts))
     return start, pl.lit(FOREVER, dtype=pl.Int64) if window.length is None else end
 
 
-def intervals(window: TimeWindow, stamps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def intervals(window: IntervalWindow, stamps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The same over an array of timestamps."""
     start, end = window.interval(stamps)
     return start, np.full(len(stamps), FOREVER) if window.length is None else end

@@ -22,6 +22,7 @@ from thalweg.engine.shared.frames import (
 )
 from thalweg.engine.shared.kernels.coalesce import coalesced
 from thalweg.engine.shared.kernels.expiry import events
+from thalweg.engine.shared.kernels.hops import in_each_window
 from thalweg.engine.shared.kernels.panes import last_turn
 from thalweg.engine.shared.kernels.source import interval, tuples_between, windowed
 from thalweg.engine.shared.state import tables
@@ -29,7 +30,7 @@ from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.tick.plan import Flow
 from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.nodes import StreamKind
-from thalweg.plan.windows import BEGINNING
+from thalweg.plan.windows import BEGINNING, HopWindow
 
 
 def stream_of(task: Task, flow: Flow, op: ph.StreamOf) -> pl.DataFrame:
@@ -115,7 +116,8 @@ def _slides(
         return np.empty(0, dtype=np.int64)
     start = max(low, int(live[T].min()))  # type: ignore[arg-type]
     stop = high
-    if ph.base_names(owner).issubset(task.spec.ended):
+    clocks = ph.base_names(owner) - task.plan.tables
+    if clocks and clocks.issubset(task.spec.ended):
         stop = min(high, _last_instant(task, flow, owner) + 1)
     return np.concatenate([np.arange(-(-start // s) * s, stop, s) for s in sorted(slides)])
 
@@ -139,10 +141,9 @@ def _last_instant(task: Task, flow: Flow, owner: ph.AnyOp) -> int:
                 last = max(last, stamps[TS].max() or last, _reach(windowed(stamps, op.window)))
             case ph.Panes():
                 last = max(last, last_turn(task, flow, op))
-            case ph.TimeOf():
-                stored = task.stored(task.state_table(flow, op, "reach"))
-                last = max([last, *(int(m.frame[E].max()) for m in stored)])  # type: ignore[arg-type]
-                last = max(last, _reach(task.evaluate(flow, op)))
+            case ph.TimeOf() | ph.SessionsOf():
+                rows = task.evaluate(flow, op)
+                last = max(last, _reach(rows), _furthest(task, flow, op))
     return max([last, *_arrivals(task, flow, owner, *task.range_of(flow)).tolist()])
 
 
@@ -157,13 +158,11 @@ def _reach(rows: pl.DataFrame) -> int:
 def time_of(task: Task, flow: Flow, op: ph.TimeOf) -> pl.DataFrame:
     """A derived stream under a time window; rows that start after this tick wait."""
     low, high = task.range_of(flow)
-    stream = task.evaluate(flow, op.input)
-    columns = names(len(op.types))
-    begin, end = interval(op.window)
-    rows = stream.select(*columns, begin.alias(T), end.alias(E), W).filter(pl.col(T) < pl.col(E))
-    _remember_reach(task, flow, op, rows)
-    if op.window.slide == 1:
+    rows = _derived(task.evaluate(flow, op.input), op)
+    remember_reach(task, flow, op, _reach(rows))
+    if not op.window.delay:
         return rows
+    columns = names(len(op.types))
     table = task.state_table(flow, op, "waiting")
     waiting = [
         m.frame.filter(pl.col(T).is_between(low, high, closed="left"))
@@ -180,10 +179,30 @@ def time_of(task: Task, flow: Flow, op: ph.TimeOf) -> pl.DataFrame:
     return concat([now, *(f.select(now.columns) for f in waiting)], empty_relation(op.types))
 
 
-def _remember_reach(task: Task, flow: Flow, op: ph.TimeOf, rows: pl.DataFrame) -> None:
-    """The latest end so far: RSTREAM asks for it when all inputs have ended."""
-    reach = _reach(rows)
+def _derived(stream: pl.DataFrame, op: ph.TimeOf) -> pl.DataFrame:
+    """Stream rows as interval rows, whenever they start."""
+    if op.window.bounds is not None:
+        assert isinstance(op.window, HopWindow)
+        return in_each_window(stream, op.window, BEGINNING, FOREVER, len(op.input.types))
+    begin, end = interval(op.window)
+    rows = stream.select(*names(len(op.types)), begin.alias(T), end.alias(E), W)
+    return rows.filter(pl.col(T) < pl.col(E))
+
+
+# --- the latest end so far: RSTREAM asks for it when all inputs have ended
+
+
+def remember_reach(task: Task, flow: Flow, op: ph.TimeOf | ph.SessionsOf, reach: int) -> None:
+    task.once(("reach", flow.name, task.plan.name_of(op)), lambda: reach)
     if reach > BEGINNING:
-        furthest = pl.DataFrame({E: [reach], H: [0]}, schema={E: pl.Int64, H: pl.UInt64})
+        end = pl.DataFrame({E: [reach], H: [0]}, schema={E: pl.Int64, H: pl.UInt64})
         table = task.state_table(flow, op, "reach")
-        tables.append(task, table, furthest, lambda f: f.sort(E).tail(1), low=E, high=E)
+        tables.append(task, table, end, lambda f: f.sort(E).tail(1), low=E, high=E)
+
+
+def _furthest(task: Task, flow: Flow, op: ph.TimeOf | ph.SessionsOf) -> int:
+    """What was remembered, now and before."""
+    key = ("reach", flow.name, task.plan.name_of(op))
+    stored = task.stored(task.state_table(flow, op, "reach"))
+    now: int = task.once(key, lambda: BEGINNING)
+    return max([now, *(int(m.frame[E].max()) for m in stored)])  # type: ignore[arg-type]

@@ -209,11 +209,16 @@ class _Clock:
         self._awake: dict[str, list[int]] = {}
         for (stream, partition), latest in newest.items():
             self._newest.setdefault(stream, []).append(latest)
-            if (stream, partition) in waiting or not is_idle(stream, partition):
+            if (stream, partition) in waiting or not self._is_silent(stream, partition, is_idle):
                 self._awake.setdefault(stream, []).append(latest)
         for stream in streams:
-            if stream not in self._newest and not is_idle(stream, None):
+            if stream not in self._newest and not self._is_silent(stream, None, is_idle):
                 self._awake[stream] = [BEGINNING]
+
+    def _is_silent(self, stream: str, partition: int | None, is_idle: IsIdle) -> bool:
+        """A table is never waited for: its changes come behind what is final."""
+        table = self._streams.get(stream)
+        return (table is not None and table.is_table) or is_idle(stream, partition)
 
     def frontier(self, flow: Flow) -> int:
         """The minimum over the flow's own inputs; a stream all of whose partitions are idle leaves
@@ -222,7 +227,9 @@ class _Clock:
         awake = [s for s in flow.streams if s in self._awake]
         if awake:
             return min(watermark(self._streams[s], self._awake[s]) for s in awake)
-        latest = max((t for s in flow.streams for t in self._newest.get(s, ())), default=BEGINNING)
+        # A table's change does not move the time of streams that are silent.
+        clocks = [s for s in flow.streams if not self._streams[s].is_table] or flow.streams
+        latest = max((t for s in clocks for t in self._newest.get(s, ())), default=BEGINNING)
         return latest if latest in (BEGINNING, FOREVER) else latest + 1
 
 

@@ -46,6 +46,7 @@ class Plan:
     types: dict[str, Types]
     kept: dict[str, frozenset[int]]  # of each stream's columns, those that its SteMs have
     signed: frozenset[str] = frozenset()
+    tables: frozenset[str] = frozenset()  # of these, those that never end and are never waited for
     names: dict[int, str] = field(default_factory=dict, compare=False)
     levels: dict[int, int] = field(default_factory=dict, compare=False)
     memo: dict[str, Any] = field(default_factory=dict, compare=False)  # what ticks worked out

@@ -17,7 +17,10 @@ from thalweg.engine.shared.ingest.values import WHOLE_IN_DOUBLE
 from thalweg.plan.types import Kind, SqlType
 
 _DATE = r"^(?:[1-9]\d{3}|0[1-9]\d\d|00[1-9]\d|000[1-9])-\d\d-\d\d"  # not the year 0
-_MOMENT = _DATE + r"[ T]\d\d:\d\d:[0-5]\d(?:\.\d{1,6})?Z?$"
+_CLOCK = r"[ T]\d\d:\d\d:[0-5]\d(?:\.\d{1,6})?"
+_MOMENT = _DATE + _CLOCK + "Z?$"
+# With an offset; years so far from the ends of time that it can't lead beyond them.
+_MOMENT_WITH_OFFSET = rf"^[12]\d{{3}}-\d\d-\d\d{_CLOCK}[+-](?:[01]\d|2[0-3]):[0-5]\d$"
 
 
 def typed_columns(frame: pl.DataFrame, types: Mapping[str, SqlType]) -> pl.DataFrame:
@@ -49,7 +52,9 @@ def _converted(texts: pl.Series, sql: SqlType) -> pl.Series | None:
             is_plain = texts.str.contains(_DATE + "$").all()
             return texts.str.to_date("%Y-%m-%d", strict=False) if is_plain else None
         case Kind.TIMESTAMP:
-            return _moments(texts) if texts.str.contains(_MOMENT).all() else None
+            if texts.str.contains(_MOMENT).all():
+                return _moments(texts)
+            return _shifted(texts) if texts.str.contains(_MOMENT_WITH_OFFSET).all() else None
         case _:
             return None
 
@@ -57,3 +62,9 @@ def _converted(texts: pl.Series, sql: SqlType) -> pl.Series | None:
 def _moments(texts: pl.Series) -> pl.Series:
     plain = texts.str.replace("T", " ", literal=True).str.strip_suffix("Z")
     return plain.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False)
+
+
+def _shifted(texts: pl.Series) -> pl.Series:
+    plain = texts.str.replace("T", " ", literal=True)
+    moments = plain.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%:z", time_unit="us", strict=False)
+    return moments.dt.convert_time_zone("UTC").dt.replace_time_zone(None)

@@ -92,7 +92,8 @@ class JoinSignature:
         first, second = inputs[self.start], inputs[self.steps[0].target]
         if not (isinstance(first, ph.Source) and isinstance(second, ph.Source)):
             return None
-        return (first, second) if first.window.slide == second.window.slide == 1 else None
+        delays = first.window.delay or second.window.delay
+        return None if delays else (first, second)
 
     def _horizon(self, source: ph.Source) -> int:
         return self.flow.horizon(source.stream)
