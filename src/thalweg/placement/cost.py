@@ -7,6 +7,7 @@ The weights are those of section IV-A, with its slips put right: O₃ is scaled 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,10 +82,28 @@ def score(problem: Problem, cost: Cost, weights: Weights | None = None) -> float
     weights = weights or Weights()
     return (
         weights.admitted * cost.admitted
-        - weights.network * _share(cost.network_bps, float(problem.hosts.out_bps.sum()))
-        - weights.cpu * _share(cost.cpu, float(problem.hosts.cpu.sum()))
+        - weights.network * _share(cost.network_bps, yardsticks(problem).bps)
+        - weights.cpu * _share(cost.cpu, yardsticks(problem).cpu)
         - weights.balance * cost.busiest
     )
+
+
+class Yardsticks(NamedTuple):
+    cpu: float
+    bps: float
+
+
+def yardsticks(problem: Problem) -> Yardsticks:
+    """What CPU and traffic are measured by: the capacity of all hosts. Where that is unlimited,
+    what all operators and streams would use: to be without a limit is not to cost nothing."""
+    return Yardsticks(
+        _limited(float(problem.hosts.cpu.sum()), float(problem.operators.cpu.sum())),
+        _limited(float(problem.hosts.out_bps.sum()), float(problem.streams.rate_bps.sum())),
+    )
+
+
+def _limited(capacity: float, demand: float) -> float:
+    return capacity if np.isfinite(capacity) else demand or 1.0
 
 
 def shares(used: Floats, capacity: Floats) -> Floats:

@@ -140,7 +140,7 @@ def nulls_apart(theta: Expr) -> Expr:
                 # Unknown as a whole: no part is false.
                 return conjunction([_not_false(c) for c in conjuncts(found)])
             case Call("or", args, _):
-                flat = (a.args if _is_or(a) else (a,) for a in args)
+                flat = (a.args if isinstance(a, Call) and _is_or(a) else (a,) for a in args)
                 return Call("or", tuple(a for of in flat for a in of), BOOLEAN)
             case _:
                 return e

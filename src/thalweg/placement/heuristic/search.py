@@ -9,7 +9,7 @@ import numpy as np
 
 from thalweg.placement.abstract import abstract_plans
 from thalweg.placement.arrays import NONE, Floats, Ints
-from thalweg.placement.cost import Weights, shares
+from thalweg.placement.cost import Weights, shares, yardsticks
 from thalweg.placement.heuristic.listing import list_plans
 from thalweg.placement.heuristic.recipes import Recipe, RecipeMaker, host_groups
 from thalweg.placement.ledger import Ledger
@@ -110,8 +110,8 @@ class Search:
         problem, weights = self._problem, self._weights
         after = shares(self._used_cpu[hosts] + cpu, problem.hosts.cpu[hosts])
         prices: Floats = (
-            weights.network * in_bps / float(problem.hosts.out_bps.sum())
-            + weights.cpu * cpu / float(problem.hosts.cpu.sum())
+            weights.network * in_bps / yardsticks(problem).bps
+            + weights.cpu * cpu / yardsticks(problem).cpu
             + weights.balance * np.maximum(after, self._busiest)
         )
         return prices
@@ -123,7 +123,7 @@ class Search:
             float(operators.cpu[o]) * self._reuse.discount(self._plans, int(operators.output[o]))
             for o in recipe.operators
         )
-        return self._weights.cpu * saved / float(self._problem.hosts.cpu.sum()) if saved else 0.0
+        return self._weights.cpu * saved / yardsticks(self._problem).cpu if saved else 0.0
 
     def _elsewhere(self, recipe: Recipe, host: int) -> Shortage | None:
         """What those lack who should send to the host, or take the result from it."""

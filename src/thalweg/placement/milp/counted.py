@@ -18,6 +18,7 @@ would be one left. So this model has a solution exactly where (III.8) has one, o
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isfinite
 
 from thalweg.placement.arrays import NONE
 from thalweg.placement.cost import Weights
@@ -80,7 +81,9 @@ def _copies(instance: Instance, weights: Weights, model: Counted, stream: int) -
     copies: Terms = []
     for place in places:
         left = instance.out_left[place[0]]
-        most = len(receivers) if rate == 0 else min(len(receivers), int((left + 1e-6) // rate))
+        most = len(receivers)
+        if rate > 0 and isfinite(left):
+            most = min(most, int((left + 1e-6) // rate))
         if most <= 0:
             continue
         made = made_at(instance, model, place)

@@ -11,7 +11,7 @@ sends to where a stream could be used exist at all.
 from __future__ import annotations
 
 from thalweg.placement.arrays import NONE
-from thalweg.placement.cost import Weights
+from thalweg.placement.cost import Weights, yardsticks
 from thalweg.placement.milp.capacities import capacities
 from thalweg.placement.milp.instance import Instance
 from thalweg.placement.milp.linear import INFINITY, Model, Terms
@@ -156,11 +156,8 @@ def negative(terms: Terms) -> Terms:
 
 def scales(problem: Problem) -> tuple[float, float]:
     """λ₃ and λ₂: what one unit of CPU, and one bit per second, is of the whole system's."""
-    return _inverse(float(problem.hosts.cpu.sum())), _inverse(float(problem.hosts.out_bps.sum()))
-
-
-def _inverse(total: float) -> float:
-    return 1.0 / total if 0 < total < INFINITY else 0.0
+    cpu, bps = yardsticks(problem)
+    return 1.0 / cpu if cpu > 0 else 0.0, 1.0 / bps if bps > 0 else 0.0
 
 
 def chosen(model: Model, values: list[float]) -> tuple[list[Run], list[Send], dict[int, int]]:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from thalweg.placement.arrays import NONE
-from thalweg.placement.cost import Weights
+from thalweg.placement.cost import Weights, yardsticks
 from thalweg.placement.milp.highs import solve
 from thalweg.placement.milp.linear import INFINITY, Model, Terms
 from thalweg.placement.soda.layout import Layout
@@ -55,8 +55,8 @@ class _Programme:
         self.into: list[Terms] = [[] for _ in range(hosts)]
         self.maker = {int(self.problem.operators.output[o]): o for o in added}
         self._assignments()
-        total = float(self.problem.hosts.out_bps.sum())
-        self._receptions(weights.network / total if 0 < total < INFINITY else 0.0)
+        total = yardsticks(self.problem).bps
+        self._receptions(weights.network / total if total > 0 else 0.0)
         self._results(served)
         self.model.busiest = self.model.binary(weights.balance)
         self._capacities(self.model.busiest)

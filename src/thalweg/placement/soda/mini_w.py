@@ -12,7 +12,7 @@ from math import inf
 import numpy as np
 
 from thalweg.placement.arrays import NONE
-from thalweg.placement.cost import Weights, shares
+from thalweg.placement.cost import Weights, shares, yardsticks
 from thalweg.placement.soda.layout import Layout
 
 Move = tuple[tuple[int, int], ...]  # (operator, the host it goes to)
@@ -23,7 +23,7 @@ def value(layout: Layout, weights: Weights) -> Value:
     """Less is better: what is overloaded, then the weighted objective, then how uneven it is."""
     hosts = layout.problem.hosts
     share = shares(layout.cpu, hosts.cpu)
-    network = float(layout.in_bps.sum()) / float(hosts.out_bps.sum())
+    network = float(layout.in_bps.sum()) / yardsticks(layout.problem).bps
     weighed = weights.network * network + weights.balance * float(share.max(initial=0.0))
     # Rounded, so that the last digits of sums don't look like progress.
     return round(layout.overload(), 9), round(weighed, 9), round(float((share * share).sum()), 9)

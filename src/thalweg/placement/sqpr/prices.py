@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thalweg.placement.arrays import Floats
-from thalweg.placement.cost import Weights
+from thalweg.placement.cost import Weights, yardsticks
 from thalweg.placement.ledger import Ledger
 
 STEEPNESS = 8.0  # at half load the charge is e^(−4), 2 % of the charge at full load
@@ -32,20 +32,24 @@ def prices(ledger: Ledger, weights: Weights) -> Prices:
     """Per unit of a resource, so that all of a host's capacity costs about its weight."""
     hosts = ledger.problem.hosts
     network = weights.network / 2  # a send is paid at both ends
+    cpu, bps = (total / len(hosts) for total in yardsticks(ledger.problem))
     return Prices(
-        _price(ledger.cpu_left, hosts.cpu, weights.cpu, weights.balance),
-        _price(ledger.out_left, hosts.out_bps, network, 0.0),
-        _price(ledger.in_left, hosts.in_bps, network, 0.0),
+        _price(ledger.cpu_left, hosts.cpu, weights.cpu, weights.balance, cpu),
+        _price(ledger.out_left, hosts.out_bps, network, 0.0, bps),
+        _price(ledger.in_left, hosts.in_bps, network, 0.0, bps),
         None
         if ledger.link_left is None or hosts.link_bps is None
-        else _price(ledger.link_left, hosts.link_bps, 0.0, 0.0),
+        else _price(ledger.link_left, hosts.link_bps, 0.0, 0.0, bps),
     )
 
 
-def _price(left: Floats, capacity: Floats, weight: float, balance: float) -> Floats:
+def _price(
+    left: Floats, capacity: Floats, weight: float, balance: float, unlimited: float
+) -> Floats:
+    """`unlimited` is what the weight is for where there is no capacity to be a part of."""
     limited = np.isfinite(capacity) & (capacity > 0)
     whole = np.where(limited, capacity, 1.0)
     load = np.where(limited, 1.0 - left / whole, 0.0)
     charge = weight + balance * load + SCARCITY * np.exp(STEEPNESS * (load - 1.0))
-    found: Floats = np.where(limited, charge / whole, 0.0)
+    found: Floats = np.where(limited, charge / whole, weight / unlimited if unlimited > 0 else 0.0)
     return found
