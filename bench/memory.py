@@ -54,7 +54,7 @@ class Parameters:
     tuples: tuple[int, ...] = (5_000, 10_000, 20_000)  # of each stream, each twice the last
     queries: tuple[str, ...] = tuple(QUERIES)
     growth: float = 2.5  # of the peak where the input doubles, at most
-    bytes_a_row: int = 20_000  # of what comes in and goes out, at most
+    bytes_a_row: int = 10_000  # of what comes in and goes out, at most
 
     @classmethod
     def quick(cls) -> Parameters:

@@ -15,7 +15,7 @@ import polars as pl
 
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.expressions.translate import to_polars
-from thalweg.engine.shared.frames import FOREVER, name
+from thalweg.engine.shared.frames import name
 from thalweg.engine.shared.kernels.join.probing import Step
 from thalweg.engine.shared.state import tables
 from thalweg.plan.expr import Call, Expr, columns_of, shift
@@ -53,8 +53,10 @@ def by_time(
 ) -> list[Candidates]:
     """Stored intervals [first, last) that may overlap [start, end)."""
     found = []
-    # Those without an end apart: beside them, short ones would seem to last as long.
-    for of in (np.flatnonzero(last == FOREVER), np.flatnonzero(last < FOREVER)):
+    # By length, in powers of two: beside long ones, short ones would seem to last as long.
+    _, size = np.frexp(last.astype(np.float64) - first)
+    for length in np.unique(size):
+        of = np.flatnonzero(size == length)
         stored = of[np.argsort(first[of], kind="stable")]
         reached = np.maximum.accumulate(last[stored])
         low = np.searchsorted(reached, start, side="right")
