@@ -140,14 +140,14 @@ def test_ps_lists_queries(standing: Run) -> None:
     heading, row = done.stdout.splitlines()
     assert heading.split() == _HEADING
     assert row.split()[:5] == ["q", "running", "relation", "-", "4"]
-    (query,) = json.loads(standing("ps", "--json").stdout)
+    query = json.loads(standing("ps", "--json").stdout)
     assert query["columns"] == [["a", "INTEGER"], ["b", "VARCHAR"]]
 
 
 def test_streams_lists_streams(standing: Run) -> None:
     row = standing("streams").stdout.splitlines()[1]
     assert row.split() == ["S", "flowing", "4", "0", "0", "1", "9", "push"]
-    (stream,) = json.loads(standing("streams", "--json").stdout)
+    stream = json.loads(standing("streams", "--json").stdout)
     assert stream["rejected"] == 1
 
 

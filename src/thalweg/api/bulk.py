@@ -13,6 +13,8 @@ from thalweg.api.problems import diagnostic_json
 from thalweg.cql import CqlError, Diagnostic, compile_each
 from thalweg.cql.errors import Mistake
 from thalweg.cql.parser import parse_each
+from thalweg.engine.shared.replacing import CannotReplace
+from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.site import Site
 from thalweg.engine.site.scripts import Script, Text
 from thalweg.engine.sources.errors import SourceError
@@ -57,7 +59,7 @@ def submit_each(site: Site, pieces: Sequence[Piece]) -> list[Outcome]:
     outcomes = [Outcome() for _ in pieces]
     try:
         scripts = site.execute_each(texts, compile_each)
-    except (SourceError, PlanError):
+    except (SourceError, PlanError, SinkError, CannotReplace):
         # One of them can't be registered though its text is right: each has to go by itself.
         for outcome, piece in zip(outcomes, pieces, strict=True):
             _one_by_one(site, piece, outcome)
@@ -78,7 +80,7 @@ def _one_by_one(site: Site, piece: Piece, outcome: Outcome) -> None:
             outcome.add(execute(site, text, name=piece.name, folder=piece.base), piece)
         except CqlError as error:
             outcome.errors += _placed(error.diagnostics, piece)
-        except PlanError as error:
+        except (PlanError, CannotReplace) as error:
             outcome.errors += _placed([Mistake(str(error), (start, end)).diagnostic(text)], piece)
 
 

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from thalweg.cql import CqlError
 from thalweg.cql.errors import Diagnostic
 from thalweg.engine.shared.ingest.normalise import IngestError
+from thalweg.engine.shared.replacing import CannotReplace
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.site import Busy, Forgotten, SiteError, Unknown, WrongUse
 from thalweg.engine.sources.errors import SourceError
@@ -28,6 +29,7 @@ _STATUS: tuple[tuple[type[Exception], int, str], ...] = (  # the first that fits
     (IngestError, 422, "the batch can't be taken"),
     (SourceError, 422, "the source can't be used"),
     (SinkError, 422, "the sink can't be used"),
+    (CannotReplace, 409, "the query can't be replaced"),
 )
 
 

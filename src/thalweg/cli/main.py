@@ -19,6 +19,7 @@ from thalweg.cli.push import push
 from thalweg.cli.replay import replay
 from thalweg.cli.results import results
 from thalweg.cli.simulate import simulate
+from thalweg.cli.sinks import sinks
 from thalweg.cli.stop import stop
 from thalweg.cli.streams import streams
 from thalweg.cli.submit import submit
@@ -40,6 +41,7 @@ COMMANDS = (
     results,
     explain,
     streams,
+    sinks,
     stop,
     replay,
     backup,

@@ -30,6 +30,12 @@ def emit_json(value: Any) -> None:
     emit(json.dumps(value, ensure_ascii=False))
 
 
+def emit_lines(values: Iterable[Any]) -> None:
+    """A JSON object to a line, as `jq` and `grep` like it."""
+    for value in values:
+        emit_json(value)
+
+
 def note(message: str) -> None:
     """Progress, in a line; may hold rich markup."""
     notes.print(message, soft_wrap=True)

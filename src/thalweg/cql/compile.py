@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from thalweg.cql.bind.statements import Change, change_of
+from thalweg.cql.bind.statements import Change, Nothing, changes_of
 from thalweg.cql.errors import DEFAULT_NAME, CqlError, Diagnostic, Mistake
 from thalweg.cql.parser import parse_each
 from thalweg.cql.syntax import CreateQuery, Drop, Statement
@@ -26,9 +26,10 @@ class Script:
     catalog: Catalog
     queries: tuple[QueryDef, ...]  # created by the text and not dropped by it, in order
     statements: tuple[Written, ...]
-    changes: tuple[Change, ...]  # one for each statement
+    changes: tuple[Change, ...]  # in order
     warnings: tuple[Diagnostic, ...]
     errors: tuple[Diagnostic, ...] = ()  # of statements that are left out
+    notes: tuple[str, ...] = ()  # about statements that change nothing
 
 
 def compile_script(
@@ -83,29 +84,34 @@ class _Definitions:
         self._catalog = Catalog(self._definitions)
         self._names = _free_names(statements, self._catalog)
         self._changes: list[Change] = []
+        self._notes: list[str] = []
 
     def take(self, statement: Written, text: str) -> None:
         """Raises Mistake, and then nothing has changed."""
         is_bare = isinstance(statement, CreateQuery | Recurring) and statement.name is None
         name = next(self._names) if is_bare else ""
-        change = self._change(statement, text, name)
-        self._changes.append(change)
-        key = change.definition.name.lower()
-        if change.dropped:
-            del self._definitions[key]
-        else:
-            self._definitions[key] = change.definition
+        changes = self._changes_of(statement, text, name)
+        if isinstance(changes, Nothing):
+            self._notes.append(changes.note)
+            return
+        self._changes.extend(changes)
+        for change in changes:
+            key = change.definition.name.lower()
+            if change.dropped:
+                del self._definitions[key]
+            else:
+                self._definitions[key] = change.definition
 
-    def _change(self, statement: Written, text: str, name: str) -> Change:
+    def _changes_of(self, statement: Written, text: str, name: str) -> tuple[Change, ...] | Nothing:
         known = self._known(statement, text)
         if known is not None:
-            return known.change(self._catalog, text, name)
+            return (known.change(self._catalog, text, name),)
         if isinstance(statement, Recurring):
             statement = statement.parsed(text)
-        change = change_of(statement, self._catalog, text, name)
-        if isinstance(statement, CreateQuery):
-            _TEMPLATES.learn(statement, change, self._catalog, text)
-        return change
+        changes = changes_of(statement, self._catalog, text, name)
+        if isinstance(statement, CreateQuery) and not isinstance(changes, Nothing):
+            _TEMPLATES.learn(statement, changes[0], self._catalog, text)
+        return changes
 
     def _known(self, statement: Written, text: str) -> Recurring | None:
         if isinstance(statement, Recurring) and statement.fits(self._catalog):
@@ -119,6 +125,7 @@ class _Definitions:
     def script(self, statements: tuple[Written, ...], errors: Iterable[Diagnostic] = ()) -> Script:
         """Of the statements that were taken since the last one."""
         changes, self._changes = tuple(self._changes), []
+        notes, self._notes = tuple(self._notes), []
         created = (c.definition for c in changes if not c.dropped)
         queries = tuple(
             d
@@ -126,7 +133,7 @@ class _Definitions:
             if isinstance(d, QueryDef) and self._definitions.get(d.name.lower()) is d
         )
         warnings = tuple(w for c in changes for w in c.warnings)
-        return Script(self._catalog, queries, statements, changes, warnings, tuple(errors))
+        return Script(self._catalog, queries, statements, changes, warnings, tuple(errors), notes)
 
 
 def _free_names(statements: Iterable[Written], catalog: Catalog) -> Iterator[str]:

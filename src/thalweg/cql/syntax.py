@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
+from enum import StrEnum
 
 from thalweg.cql.errors import Span
 from thalweg.plan.expr import Value
@@ -335,6 +336,15 @@ class ColumnDef:
     type: SqlType
 
 
+class Mode(StrEnum):
+    """What a CREATE does with a name that is there already."""
+
+    NEW = "CREATE"  # it is an error
+    IF_NOT_EXISTS = "CREATE … IF NOT EXISTS"  # nothing
+    OR_REPLACE = "CREATE OR REPLACE"
+    ALTER = "ALTER"  # as OR REPLACE, and it has to be there
+
+
 @dataclass(frozen=True, slots=True)
 class CreateStream:
     """CREATE STREAM, or CREATE RELATION where `is_relation`."""
@@ -349,6 +359,7 @@ class CreateStream:
     idle: Duration | None = None
     source: str | None = None
     options: tuple[tuple[Name, str], ...] = ()
+    mode: Mode = Mode.NEW
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -357,29 +368,54 @@ class CreateView:
     name: Name
     columns: tuple[Name, ...]
     query: Query
+    mode: Mode = Mode.NEW
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class CreateQuery:
-    """CREATE QUERY, or a bare query, which has no name yet."""
+    """CREATE QUERY, ALTER QUERY, or a bare query, which has no name yet."""
 
     name: Name | None
     query: Query
     from_now: bool = False
+    mode: Mode = Mode.NEW
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSink:
+    """CREATE SINK name FROM query INTO 'target'."""
+
+    name: Name
+    query: Name
+    target: str
+    options: tuple[tuple[Name, str], ...] = ()
+    mode: Mode = Mode.NEW
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """ALTER STREAM (or RELATION) name ADD COLUMN column."""
+
+    kind: str
+    name: Name
+    column: ColumnDef
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """`kind` is STREAM, RELATION, VIEW or QUERY."""
+    """`kind` is STREAM, RELATION, VIEW, QUERY or SINK."""
 
     kind: str
     name: Name
+    if_exists: bool = False
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-Statement = CreateStream | CreateView | CreateQuery | Drop
+Statement = CreateStream | CreateView | CreateQuery | CreateSink | AddColumn | Drop
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

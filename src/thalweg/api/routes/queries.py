@@ -207,7 +207,8 @@ def _some_lines(reader: Reader, after: Position, limit: int) -> tuple[list[str],
     frontier = reader.frontier()
     lines: list[str] = []
     for page in reader.pages(after, frontier):
-        for id_, line in zip(page.ids(), lines_with_ids(page), strict=True):
+        ids = (*page.ids(), *([page.last] if page.mark is not None else []))
+        for id_, line in zip(ids, lines_with_ids(page), strict=True):
             if len(lines) == limit:
                 return lines, after
             lines.append(line)

@@ -15,6 +15,7 @@ from thalweg.engine.shared.groups.cost_model import Sharing
 from thalweg.engine.shared.state.names import GROUP
 from thalweg.engine.shared.state.runs import Begun
 from thalweg.engine.shared.state.store import Store
+from thalweg.engine.shared.state.versions import Ended
 from thalweg.engine.shared.tick.cut import watermark
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.plan.nodes import check_output, resolution_us
@@ -49,9 +50,11 @@ class Registering:
         sharing: Sharing,
         pool: Pool,
         queries: Sequence[QueryDef],
+        starts: Mapping[str, int],
     ) -> None:
         self._store, self._streams, self._sharing, self._queries = store, streams, sharing, queries
         self._pool = pool  # of what many queries have in common
+        self._starts = starts  # of those that go on where another version ended
         self._watermark = cache(self._find_watermark)
         self._complete_from = cache(store.inputs.complete_from)
         self._cuts = store.inputs.cuts()
@@ -61,6 +64,7 @@ class Registering:
                 raise NameTaken(f"{name}: names that begin with {GROUP} are the engine's own")
         self._known = store.runs.begun(names)
         self._groups = store.runs.groups_of(names)
+        self._replaces = _pending(store, names)
         self._epoch = store.tick()[0] + 1
         fresh = [n for n in names if n not in self._known]
         first = store.take_numbers("runs", len(fresh)) if fresh else 0
@@ -91,6 +95,8 @@ class Registering:
             begun = msgspec.structs.replace(
                 self._begun_of(query, common), run=self._numbers[query.name]
             )
+            if query.name in self._starts:
+                begun = _beginning_at(begun, self._starts[query.name], query.from_now)
             self._fresh.append((query.name, begun))
         return Run(
             query.name,
@@ -102,6 +108,7 @@ class Registering:
             found if isinstance(found, NormalQuery) else None,
             plan if query.name not in self._groups else None,
             number=begun.run,
+            replaces=self._replaces.get(query.name),
         )
 
     def _common_of(self, query: QueryDef) -> _Common:
@@ -150,6 +157,19 @@ class Registering:
         if not all(map(self._store.inputs.is_whole, common.reads)):
             needed = needed_columns([compile_query(query.plan)])
         return {s: self._complete_from(s, columns) for s, columns in needed.items()}
+
+
+def _pending(store: Store, names: Iterable[str]) -> dict[str, Ended]:
+    """The last versions of those whose successors have not spoken yet."""
+    lineages = store.versions.lineages(names)
+    return {q: store.versions.ended(q)[-1] for q, lineage in lineages.items() if lineage.pending}
+
+
+def _beginning_at(begun: Begun, start: int, from_now: bool) -> Begun:
+    horizons = begun.horizons
+    if from_now:
+        horizons = {s: max(start, h) for s, h in horizons.items()}
+    return msgspec.structs.replace(begun, started=start, horizons=horizons)
 
 
 def _pairs(horizons: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

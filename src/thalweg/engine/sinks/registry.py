@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thalweg.engine.sinks.base import Sink, SinkError
 from thalweg.engine.sinks.csv import CsvSink
 from thalweg.engine.sinks.jsonl import JsonLinesSink
+from thalweg.engine.sinks.options import SinkOptions
 from thalweg.engine.sinks.parquet import ParquetSink
 from thalweg.engine.sinks.terminal import TerminalSink
 
@@ -17,16 +19,35 @@ if TYPE_CHECKING:
 FORMS = "jsonl:FILE, csv:FILE, parquet:FOLDER, kafka:HOST:PORT/TOPIC, terminal:"
 
 
-def open_sink(target: str, folder: Path, spark: SparkSession | None = None) -> Sink:
+MOST_ROWS, MOST_AGE_S = 1_000_000, 10.0  # of a Parquet file
+
+
+def open_sink(
+    target: str,
+    folder: Path,
+    spark: SparkSession | None = None,
+    options: Mapping[str, str] | None = None,
+) -> Sink:
     """A sink, not yet opened. Relative paths start at the folder.
 
     Without a scheme, a path tells its form by its ending: .jsonl, .csv or .parquet. Raises
     SinkError.
     """
-    scheme, colon, rest = target.partition(":")
-    if not colon:
-        scheme, rest = Path(target).suffix.removeprefix("."), target
-    match scheme.lower():
+    scheme, rest = _parts(target)
+    if scheme == "kafka" and rest:
+        from thalweg.engine.sinks.kafka import open_kafka_sink
+
+        return open_kafka_sink(rest, spark, options or {})
+    given = SinkOptions(target, options or {})
+    sink = _file_sink(scheme, rest, folder, given)
+    if sink is None:
+        raise SinkError(f"there is no sink {target!r}: write {FORMS}")
+    given.done()
+    return sink
+
+
+def _file_sink(scheme: str, rest: str, folder: Path, options: SinkOptions) -> Sink | None:
+    match scheme:
         case "terminal":
             return TerminalSink()
         case "jsonl" if rest:
@@ -34,10 +55,23 @@ def open_sink(target: str, folder: Path, spark: SparkSession | None = None) -> S
         case "csv" if rest:
             return CsvSink(folder / rest)
         case "parquet" if rest:
-            return ParquetSink(folder / rest)
-        case "kafka" if rest:
-            from thalweg.engine.sinks.kafka import open_kafka_sink
+            most_rows = options.whole("max_rows", MOST_ROWS)
+            most_age_s = options.length_s("max_age", MOST_AGE_S)
+            return ParquetSink(folder / rest, most_rows=most_rows, most_age_s=most_age_s)
+    return None
 
-            return open_kafka_sink(rest, spark)
-        case _:
-            raise SinkError(f"there is no sink {target!r}: write {FORMS}")
+
+def _parts(target: str) -> tuple[str, str]:
+    """The form, and the rest."""
+    scheme, colon, rest = target.partition(":")
+    if not colon:
+        scheme, rest = Path(target).suffix.removeprefix("."), target
+    return scheme.lower(), rest
+
+
+def location(target: str, folder: Path) -> Path | None:
+    """The file or folder that a sink has for itself, if it has one."""
+    scheme, rest = _parts(target)
+    if scheme not in ("jsonl", "csv", "parquet") or not rest:
+        return None
+    return (folder / rest).resolve()

@@ -23,8 +23,10 @@ from thalweg.engine.shared.tick.ticks import ROWS_FOR_MORE_TASKS, SECONDS_FOR_MO
 from thalweg.engine.site.errors import WrongUse
 from thalweg.engine.site.explaining_groups import explain_sharing
 from thalweg.engine.site.explanation import Explanation
+from thalweg.engine.site.status import instant_text
 from thalweg.plan.catalog import QueryDef
 from thalweg.plan.nodes import Node, base_streams, inputs_of
+from thalweg.plan.shapes import shape_of
 from thalweg.plan.text import node_text, plan_text
 from thalweg.sharing.profile import profile
 from thalweg.sharing.text import profile_text
@@ -41,7 +43,7 @@ def explain(site: Site, what: str, form: str) -> Explanation:
         raise WrongUse(f"EXPLAIN has the forms {', '.join(FORMS)}, not {form}")
     standing = site.catalog.find(what.strip())
     if isinstance(standing, QueryDef):
-        return _explained(site, standing, form)
+        return _with_version(site, standing, _explained(site, standing, form))
     if form == "shared":
         raise WrongUse("only a standing query is answered by a group: submit it first")
     script = site.compiler(what, site.catalog, name="<cql>")
@@ -52,6 +54,17 @@ def explain(site: Site, what: str, form: str) -> Explanation:
         return parts[0]
     texts = [f"{q.name}:\n{p.text}" for q, p in zip(script.queries, parts, strict=True)]
     return Explanation("\n\n".join(texts), [p.data for p in parts])
+
+
+def _with_version(site: Site, query: QueryDef, found: Explanation) -> Explanation:
+    lineage = site.engine.store.versions.lineage(query.name)
+    if lineage is None:
+        return found
+    stream = shape_of(query).streams[0]
+    at = instant_text(lineage.since, stream.resolution_us, stream.timestamp_type.is_temporal)
+    head = f"version {lineage.version}, from instant {at or 'the beginning'} on"
+    data = {**found.data, "version": lineage.version, "since": lineage.since}
+    return Explanation(f"{head}\n{found.text}", data)
 
 
 def _explained(site: Site, query: QueryDef, form: str) -> Explanation:

@@ -50,7 +50,7 @@ def open_site(
             compiler,
             executor,
             open_source=_opener(spark),
-            open_sink=lambda target, base: open_sink(target, base, spark),
+            open_sink=lambda target, base, options: open_sink(target, base, spark, options),
             settings=settings,
             on_close=stop,
         )

@@ -18,6 +18,12 @@ class Change(Protocol):
     @property
     def dropped(self) -> bool: ...
 
+    @property
+    def replaced(self) -> Definition | None: ...  # what stood under this name
+
+    @property
+    def text(self) -> str: ...  # a statement that makes it anew
+
 
 class Script(Protocol):
     @property
@@ -27,9 +33,6 @@ class Script(Protocol):
     def queries(self) -> Sequence[QueryDef]: ...
 
     @property
-    def statements(self) -> Sequence[Any]: ...  # each has a `span` in the text
-
-    @property
     def changes(self) -> Sequence[Change]: ...
 
     @property
@@ -37,6 +40,9 @@ class Script(Protocol):
 
     @property
     def errors(self) -> Sequence[Any]: ...  # of statements that were left out
+
+    @property
+    def notes(self) -> Sequence[str]: ...  # about statements that change nothing
 
 
 class Compiler(Protocol):

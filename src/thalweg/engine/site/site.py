@@ -8,8 +8,7 @@ for page in site.results("hot"): ...
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -35,16 +34,21 @@ from thalweg.engine.site.metrics import SiteMetrics
 from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.positions import START, Position
 from thalweg.engine.site.reading import Changes, Page, Reader
-from thalweg.engine.site.registry import OpenSink, OpenSource, Registry
+from thalweg.engine.site.registry import OpenSource, Registry
 from thalweg.engine.site.scripts import CompileEach, Compiler, Script, Text
 from thalweg.engine.site.settings import SiteSettings
+from thalweg.engine.site.sinks import OpenSink, Sinks
 from thalweg.engine.site.status import Health, QueryStatus, StreamStatus
 from thalweg.engine.site.status_collector import StatusCollector
 from thalweg.engine.site.tick_gate import TickGate
 from thalweg.engine.site.ticker import Ticked, Ticker
 from thalweg.engine.sources.feed import Source
-from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
+from thalweg.plan.catalog import Catalog, QueryDef, SinkDef, StreamDef
 from thalweg.plan.shapes import shape_of
+
+
+def _open_sink(target: str, folder: Path, options: Mapping[str, str]) -> Sink:
+    return open_sink(target, folder, options=options)
 
 
 class Site:
@@ -60,7 +64,7 @@ class Site:
         executor: Executor,
         *,
         open_source: OpenSource,
-        open_sink: OpenSink = open_sink,
+        open_sink: OpenSink = _open_sink,
         settings: SiteSettings | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
@@ -91,6 +95,7 @@ class Site:
         self.changes = Changes()
         self.status = StatusCollector(self)
         self._measured = SiteMetrics(self)
+        self.sinks = Sinks(self.book, self.outlet, open_sink)
         self.registry = Registry(
             self.engine,
             self.book,
@@ -99,11 +104,11 @@ class Site:
             self.gate,
             compiler=compiler,
             open_source=open_source,
-            open_sink=open_sink,
+            sinks=self.sinks,
             base_folder=self.settings.base_folder,
         )
         self.listeners = Listeners()
-        self._open_sink, self._on_close = open_sink, on_close
+        self._on_close = on_close
         self._closed = False
         self.engine.landing.sweep()
         sweep(folder)
@@ -236,23 +241,28 @@ class Site:
         reader.check(after)
         if not follow:
             return reader.pages(after)
-        return follow_pages(reader, self.changes, after, lambda: self.ending(found), timeout_s)
+        return follow_pages(reader, self.changes, after, lambda: self.ending(reader), timeout_s)
 
     def reader(self, query: QueryDef) -> Reader:
         """Reads what the query has said."""
-        return Reader(self.engine, query.name, shape_of(query).columns)
+        return Reader(self.engine, query.name, lambda: self._columns(query))
+
+    def _columns(self, query: QueryDef) -> tuple[str, ...]:
+        found = self.catalog.find(query.name)
+        return shape_of(found if isinstance(found, QueryDef) else query).columns
 
     def tail(self, query: str, rows: int) -> list[Page]:
         """The query's last rows."""
         return self.reader(self.query(query)).tail(rows)
 
-    def ending(self, query: QueryDef) -> str | None:
-        """Why nothing will follow what the query has said, if that is so."""
+    def ending(self, reader: Reader) -> str | None:
+        """Why nothing will follow what the reader's query has said, if that is so."""
         if self._closed:
             return "closed"
-        if self.catalog.find(query.name) is not query:
+        found = self.catalog.find(reader.query)
+        if not isinstance(found, QueryDef) or not reader.stands:
             return "stopped"
-        state = self.status.state(query)
+        state = self.status.state(found)
         return state if state in ("finished", "parked") else None
 
     def attach(self, query: str, name: str, sink: Sink) -> None:
@@ -266,22 +276,18 @@ class Site:
         """Close a sink, for good."""
         found = self.query(query)
         with self.gate.between_ticks(), self.engine.store.transaction():
-            self.book.remove_sink(found.name, name)
-            self.outlet.detach(found.name, name)
+            self.sinks.remove(found.name, name)
             self.engine.resubscribe()
 
     def write_to(self, query: str, target: str, folder: Path | None = None) -> str:
         """Write what the query says from the next tick on to `jsonl:FILE`, `parquet:FOLDER` or
         another sink (`sinks.registry`), and go on with it after every restart; gives the sink's
-        name. Relative paths start at `folder`."""
+        name. Relative paths start at `folder`. CREATE SINK does the same, with options."""
         found = self.query(query)
         base = (folder or self.settings.base_folder).resolve()
-        sink = self._open_sink(target, base)
         with self.gate.between_ticks(), self.engine.store.transaction():
-            taken = {name for q, name, _, _ in self.book.sinks() if q == found.name}
-            name = next(n for i in itertools.count(1) if (n := f"sink-{i}") not in taken)
-            self.outlet.attach(found.name, name, sink)
-            self.book.add_sink(found.name, name, target, str(base))
+            name = self.sinks.free_name(found.name)
+            self.sinks.add(SinkDef(name, found.name, target), base)
             self.engine.resubscribe()
         return name
 

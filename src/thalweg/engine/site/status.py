@@ -41,6 +41,7 @@ class QueryStatus:
     error: str | None
     sinks: list[SinkStatus]
     text: str
+    version: int  # counts replacements
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,11 +63,19 @@ class StatusCollector:
             sinks.setdefault(query, []).append(SinkStatus(name, target, error))
         sizes = Counter(self.site.engine.roster.group_of.values())
         texts = {name: text for name, _, text in self.site.book.definitions()}
+        queries = self.site.catalog.queries()
+        lineages = self.site.engine.store.versions.lineages(q.name for q in queries)
         return [
             self._query(
-                q, parked.get(q.name), frontiers, sinks.get(q.name, []), sizes, texts[q.name]
+                q,
+                parked.get(q.name),
+                frontiers,
+                sinks.get(q.name, []),
+                sizes,
+                texts[q.name],
+                lineages[q.name].version if q.name in lineages else 1,
             )
-            for q in self.site.catalog.queries()
+            for q in queries
         ]
 
     def state(self, query: QueryDef) -> str:
@@ -85,6 +93,7 @@ class StatusCollector:
         sinks: list[SinkStatus],
         sizes: Mapping[str, int],
         text: str,
+        version: int,
     ) -> QueryStatus:
         running = self.site.engine.roster.queries.get(query.name)
         home = self.site.engine.roster.group_of.get(query.name)
@@ -107,6 +116,7 @@ class StatusCollector:
             error=f"tick {parked.tick}: {parked.error}" if parked is not None else None,
             sinks=sinks,
             text=text,
+            version=version,
         )
 
     def _rows(self, query: str, home: str | None) -> int | None:

@@ -12,6 +12,7 @@ from thalweg.engine.shared.compile.encoding import digest
 from thalweg.engine.shared.compile.query import compile_query
 from thalweg.engine.shared.kernels.join.probing import indexes
 from thalweg.engine.shared.state.inputs import Stems
+from thalweg.engine.shared.state.versions import Ended
 from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.expr import Expr
@@ -38,6 +39,7 @@ class Run:
     plan: Node | None = None  # None for members, which are not run by themselves
     made: ph.Ending | None = None  # for a group's own run
     number: int = 0  # a query's creation number, part of its rows' ids
+    replaces: Ended | None = None  # until it has spoken: the version before it
 
     @cached_property
     def output(self) -> ph.Ending:

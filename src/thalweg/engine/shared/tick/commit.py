@@ -41,8 +41,9 @@ class Commit:
         streams: Mapping[str, StreamDef],
         reports: list[TaskReport],
         outlet: Outlet,
+        begun: Iterable[str] = (),
     ) -> None:
-        """Make the tick a fact."""
+        """Make the tick a fact; `begun` have replaced others, and spoken for the first time."""
         store, expired = self._store, cut.number - self.retained_ticks
         floors = floors_of(cut, plan)
         kept = _kept(self._manifest.segments, plan, cut, floors, reports)
@@ -53,6 +54,8 @@ class Commit:
             store.outputs.add(cut.number, cut.ranges, said)
             store.outputs.expire(expired)
             store.runs.forget_groups(expired)
+            store.versions.begun(begun)
+            store.versions.expire(expired)
             store.inputs.take(cut.landed)
             for stream, columns in plan.kept.items():
                 store.inputs.keep_columns(stream, columns)  # before time itself is moved
@@ -79,7 +82,8 @@ class Commit:
             reason = "a minus that matches no row"
             lines = [
                 json.dumps(
-                    {"row": dict(zip(names, row[: len(names)], strict=True)), "reason": reason},
+                    # The flow that judged them may be older than a column.
+                    {"row": dict(zip(names, row[: len(names)], strict=False)), "reason": reason},
                     default=str,
                 )
                 for row in rows.iter_rows()

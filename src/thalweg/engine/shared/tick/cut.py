@@ -10,7 +10,7 @@ and is in no tick yet lies above the floor: a partition with such tuples is neve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
@@ -68,9 +68,14 @@ def write_cut(
     is_idle: IsIdle,
     tasks: int,
     rows_for_more_tasks: int,
+    successors: Collection[str] = (),
 ) -> Cut | None:
     """Everything that has landed, up to `limit` tuples, written down; None if there is nothing to
-    do with it."""
+    do with it.
+
+    `successors` are flows of queries that start with what another version held: all their rows are
+    in one task, so that what is in both can be told.
+    """
     with store.transaction():
         taken, left = _taken(store, limit)
         newest = dict(store.inputs.cuts())
@@ -90,7 +95,9 @@ def write_cut(
             ranges,
             sorted(starts),
             _rows_by_stream(landed for _, landed in taken),
-            _tasks(plan, ended, tasks) if rows >= rows_for_more_tasks else 1,
+            1
+            if rows < rows_for_more_tasks or any(begins(f, ranges) for f in successors)
+            else _tasks(plan, ended, tasks),
         )
         store.inputs.raise_floors(_floors(plan, ranges))
         store.write_tick(cut.number, msgspec.msgpack.encode(cut))
@@ -109,6 +116,12 @@ def _ranges(
         waits = reached == BEGINNING and started is not None and upto <= started
         ranges[flow.name] = (reached, reached if waits else upto)
     return ranges
+
+
+def begins(flow: str, ranges: Mapping[str, tuple[int, int]]) -> bool:
+    """Whether a flow speaks for the first time."""
+    low, upto = ranges.get(flow, (BEGINNING, BEGINNING))
+    return low == BEGINNING < upto
 
 
 def _taken(

@@ -34,6 +34,7 @@ class TickSpec(msgspec.Struct, frozen=True):
     backfill: dict[str, tuple[Table, list[Table]]]  # stream -> a SteM, and new ones to fill from it
     groups: dict[str, GroupSpec]
     shares: tuple[tuple[str, ...], ...] = ()  # of runs by task, where one task has all rows
+    held: dict[str, bytes] = {}  # query -> what the version before it held at its start
     durable: bool = True
 
 

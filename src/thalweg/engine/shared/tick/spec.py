@@ -26,6 +26,7 @@ def tick_spec(
     started: Mapping[str, int],
     groups: dict[str, GroupSpec],
     shares: tuple[Share, ...],
+    held: dict[str, bytes],
     durable: bool,
 ) -> TickSpec:
     return TickSpec(
@@ -43,6 +44,7 @@ def tick_spec(
         backfill=_backfill(store, plan),
         groups=groups,
         shares=shares,
+        held=held,
         durable=durable,
     )
 
