@@ -43,7 +43,7 @@ def test_names_go_to_stdout_and_progress_to_stderr(run: Run) -> None:
     done = run("submit", "-e", S + "SELECT a FROM S; SELECT b FROM S")
     assert done.exit_code == 0
     assert done.stdout == "q1\nq2\n"
-    assert done.stderr == "✓ <-e>: 2 queries, 1 streams and views\n"
+    assert done.stderr == "✓ created stream S, query q1, query q2\n"
 
 
 def test_files_folders_and_stdin_are_taken_and_mistakes_listed_at_the_end(
@@ -85,11 +85,8 @@ def test_every_statement_counts_for_itself(run: Run, tmp_path: Path) -> None:
     done = run("submit", str(file))
     assert done.exit_code == 2
     assert done.stdout == "q1\nq3\n"
-    errors = [line for line in done.stderr.splitlines() if line.startswith("error:")]
-    assert [e.split(": error: ")[0] for e in errors] == [
-        f"error: {file}:3:8",
-        f"error: {file}:4:8",
-    ]
+    errors = [line for line in done.stderr.splitlines() if " error: " in line]
+    assert [e.split(": error: ")[0] for e in errors] == [f"{file}:3:8", f"{file}:4:8"]
     assert done.stderr.endswith("2 of 5 not submitted\n")
 
 
@@ -98,10 +95,10 @@ def test_a_source_that_can_not_be_opened_keeps_only_its_own_statement_out(run: R
     done = run("submit", "-e", f"{S} {broken};\nSELECT a FROM S; SELECT a FROM R; SELECT b FROM S")
     assert done.exit_code == 2
     assert done.stdout == "q1\nq2\n"
-    first, second = [x for x in done.stderr.splitlines() if x.startswith("error:")]
-    assert first.startswith("error: <-e>:1:71: error: ")
+    first, second = [x for x in done.stderr.splitlines() if " error: " in x]
+    assert first.startswith("<-e>:1:71: error: ")
     assert "nothing.csv" in first
-    assert second == 'error: <-e>:3:32: error: there is no stream, relation or view "R"'
+    assert second == '<-e>:3:32: error: there is no stream, relation or view "R"'
     assert done.stderr.endswith("2 of 5 not submitted\n")
 
 
@@ -194,7 +191,7 @@ def test_stop_stops_what_it_can(standing: Run) -> None:
     assert done.exit_code == 2
     assert "✓ q stopped" in done.stderr
     assert "there is no query nothing" in done.stderr
-    assert standing("ps", "--json").stdout == "[]\n"
+    assert standing("ps", "--json").stdout == ""
 
 
 # --- results

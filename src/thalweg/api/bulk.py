@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+from thalweg.api.changes import changes_json, verb_of
 from thalweg.api.execute import execute
+from thalweg.api.pieces import Piece
 from thalweg.api.problems import diagnostic_json
 from thalweg.cql import CqlError, Diagnostic, compile_each
 from thalweg.cql.errors import Mistake
@@ -21,20 +22,6 @@ from thalweg.engine.sources.errors import SourceError
 from thalweg.plan.nodes import PlanError
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A text, or a part of one that begins at a line of it."""
-
-    cql: str
-    name: str
-    folder: str | None = None  # where relative paths start
-    first_line: int = 1
-
-    @property
-    def base(self) -> Path | None:
-        return Path(self.folder) if self.folder else None
-
-
 @dataclass(slots=True)
 class Outcome:
     """What has become of a piece's statements."""
@@ -42,13 +29,17 @@ class Outcome:
     queries: list[str] = field(default_factory=list)
     created: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
+    changes: list[dict[str, Any]] = field(default_factory=list)  # what was done, in order
+    notes: list[str] = field(default_factory=list)  # about statements that change nothing
     warnings: list[dict[str, Any]] = field(default_factory=list)
     errors: list[dict[str, Any]] = field(default_factory=list)  # one for each that is not done
 
     def add(self, script: Script, piece: Piece) -> None:
         self.queries += [q.name for q in script.queries]
-        self.created += [c.definition.name for c in script.changes if not c.dropped]
+        self.created += [c.definition.name for c in script.changes if verb_of(c) == "created"]
         self.dropped += [c.definition.name for c in script.changes if c.dropped]
+        self.changes += changes_json(script)
+        self.notes += script.notes
         self.warnings += _placed(script.warnings, piece)
         self.errors += _placed(script.errors, piece)
 

@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from thalweg.api.pieces import Unreadable
 from thalweg.cql import CqlError
 from thalweg.cql.errors import Diagnostic
 from thalweg.engine.shared.ingest.normalise import IngestError
@@ -70,6 +71,11 @@ def diagnostic_json(
 
 def install(app: FastAPI) -> None:
     """Make the app answer with problems, whatever goes wrong."""
+
+    @app.exception_handler(Unreadable)
+    def of_files(_: Request, error: Unreadable) -> JSONResponse:
+        errors = [diagnostic_json(d, p.cql, p.name, p.first_line) for p, d in error.found]
+        return problem(422, "nothing was applied", error.render(), errors=errors)
 
     @app.exception_handler(CqlError)
     def of_cql(_: Request, error: CqlError) -> JSONResponse:

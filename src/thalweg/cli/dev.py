@@ -30,9 +30,24 @@ def dev(
     largest_backlog: Annotated[
         int, typer.Option(min=1, help="Tuples that may wait before sources are slowed.")
     ] = 2_000_000,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Run in the background; return once it answers.")
+    ] = False,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="Stop the one that has this data directory.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the service until Ctrl-C; prints its URL once it answers."""
+    if stop or detach:
+        from thalweg.cli.detached import start_detached, stop_detached
+
+        with reporting():
+            if stop:
+                stop_detached(data_dir)
+            else:
+                start_detached(data_dir, as_json=as_json)
+        return
     from thalweg.api.server import AddressInUse, listen_on, serve
     from thalweg.cql import CqlError, compile_script
     from thalweg.engine.shared.state.store import StoreError

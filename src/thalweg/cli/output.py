@@ -45,6 +45,14 @@ def complain(message: str) -> None:
     notes.print(Text("error: ", style="bold red") + Text(message), soft_wrap=True)
 
 
+def complain_at(rendered: str) -> None:
+    """A mistake in a text: it says itself where it is and that it is an error."""
+    head, *rest = rendered.split("\n")
+    place, sign, message = head.partition(" error: ")
+    styled = Text(place) + Text(sign, style="bold red") + Text(message)
+    notes.print(Text("\n").join([styled, *map(Text, rest)]), soft_wrap=True)
+
+
 def plain(text: str) -> str:
     """Text that is shown as it stands."""
     return escape(text)

@@ -12,7 +12,9 @@ import typer
 from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url, quoted
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
 from thalweg.cli.follow import follow_results
-from thalweg.cli.output import emit, note
+from thalweg.cli.instants import Instants
+from thalweg.cli.output import emit, note, plain
+from thalweg.cli.waiting import why_no_rows
 
 
 def results(
@@ -38,18 +40,27 @@ def results(
         if follow:
             rows = follow_results(service, query, start, give_up_s)
         else:
-            rows = _present(service, query, start)
+            rows = present(service, query, start)
+        described = None if as_json else service.get(f"/queries/{quoted(query)}")
+        instants = None if described is None else Instants(described)
         count = 0
         for id_, line in rows:
             if line is not None:
                 count += 1
-                emit(line if as_json else _readable(line))
+                emit(line if instants is None else readable(line, instants))
             if resume is not None:
                 resume.write_text(id_ + "\n")
             if limit is not None and count >= limit:
                 return
         if count == 0 and not follow:
-            note("no rows yet" if start is None else "no rows since then")
+            note(_nothing(service, query, start))
+
+
+def _nothing(service: Service, query: str, start: str | None) -> str:
+    if start is not None:
+        return "no rows since then"
+    why = why_no_rows(service, service.get(f"/queries/{quoted(query)}"))
+    return f"no rows yet: {plain(why)}"
 
 
 def _start(after: str | None, resume: Path | None) -> str | None:
@@ -60,7 +71,7 @@ def _start(after: str | None, resume: Path | None) -> str | None:
     return after
 
 
-def _present(service: Service, query: str, after: str | None) -> Iterator[tuple[str, str | None]]:
+def present(service: Service, query: str, after: str | None) -> Iterator[tuple[str, str | None]]:
     """All rows that there are, page by page: (id, JSON line)."""
     while True:
         params = {"format": "ndjson", **({"after": after} if after else {})}
@@ -75,10 +86,12 @@ def _present(service: Service, query: str, after: str | None) -> Iterator[tuple[
             return
 
 
-def _readable(line: str) -> str:
+def readable(line: str, instants: Instants) -> str:
     change: dict[str, Any] = json.loads(line)
+    if change["op"] == "end":
+        return f"-- version {change['version']} ended at {instants.text(change['ts'])}"
     row = "  ".join(f"{name}={_value(value)}" for name, value in change["row"].items())
-    return f"{change['ts']}  {change['op']}  {row}"
+    return f"{instants.text(change['ts'])}  {change['op']}  {row}"
 
 
 def _value(value: Any) -> str:

@@ -19,6 +19,11 @@ def test_a_script_is_submitted_as_text_or_as_json(service: LiveService) -> None:
         "queries": ["q"],
         "created": ["S", "q"],
         "dropped": [],
+        "changes": [
+            {"did": "created", "kind": "stream", "name": "S"},
+            {"did": "created", "kind": "query", "name": "q"},
+        ],
+        "notes": [],
         "warnings": [],
     }
     answer = service.http.post("/queries", json={"cql": "SELECT a + 1 FROM S"})

@@ -13,7 +13,14 @@ from thalweg.engine.shared.replacing import CannotReplace
 from thalweg.engine.site.book import Book, script_of
 from thalweg.engine.site.feeds import Feeds
 from thalweg.engine.site.outlet import SiteOutlet
-from thalweg.engine.site.scripts import Change, CompileEach, Compiler, Script, Text
+from thalweg.engine.site.scripts import (
+    Change,
+    Compiled,
+    CompileEach,
+    Compiler,
+    Script,
+    Text,
+)
 from thalweg.engine.site.sinks import Sinks
 from thalweg.engine.site.tick_gate import TickGate
 from thalweg.engine.sources.feed import Source
@@ -112,6 +119,11 @@ class Registry:
             scripts = compiler([t.cql for t in texts], self.catalog)
             self._apply(scripts, texts)
             return scripts
+
+    def change(self, make: Compiled) -> None:
+        """Apply scripts that are made of the catalog as it is now."""
+        with self._gate.between_ticks(), _without_collections():
+            self._apply(*make(self.catalog))
 
     def _apply(self, scripts: Sequence[Script], texts: Sequence[Text]) -> None:
         """What scripts that were compiled one after the other change."""

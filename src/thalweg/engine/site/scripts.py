@@ -58,3 +58,7 @@ class Text:
 
     cql: str
     folder: Path | None = None
+
+
+# Scripts of the catalog as it is, and the texts of which they are.
+Compiled = Callable[[Catalog], tuple[Sequence[Script], Sequence[Text]]]

@@ -35,7 +35,7 @@ from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.positions import START, Position
 from thalweg.engine.site.reading import Changes, Page, Reader
 from thalweg.engine.site.registry import OpenSource, Registry
-from thalweg.engine.site.scripts import CompileEach, Compiler, Script, Text
+from thalweg.engine.site.scripts import Compiled, CompileEach, Compiler, Script, Text
 from thalweg.engine.site.settings import SiteSettings
 from thalweg.engine.site.sinks import OpenSink, Sinks
 from thalweg.engine.site.status import Health, QueryStatus, StreamStatus
@@ -162,6 +162,12 @@ class Site:
         self.ticker.wake()
         self._tell()
         return scripts
+
+    def change(self, make: Compiled) -> None:
+        """Apply scripts that are made of the catalog as it is, in one transaction."""
+        self.registry.change(make)
+        self.ticker.wake()
+        self._tell()
 
     def stop(self, query: str) -> None:
         """Drop a query: its results, state and sinks go with it."""

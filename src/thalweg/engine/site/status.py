@@ -42,6 +42,8 @@ class QueryStatus:
     sinks: list[SinkStatus]
     text: str
     version: int  # counts replacements
+    resolution_us: int  # of its instants
+    is_temporal: bool  # whether they are dates and times, rather than numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class StreamStatus:
     rejected: int
     watermark: str | None
     error: str | None
+    resolution_us: int
+    is_temporal: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,6 +117,8 @@ class StatusCollector:
             sinks=sinks,
             text=text,
             version=version,
+            resolution_us=shape.streams[0].resolution_us,
+            is_temporal=shape.streams[0].timestamp_type.is_temporal,
         )
 
     def _rows(self, query: str, home: str | None) -> int | None:
@@ -202,6 +204,8 @@ class StatusCollector:
             rejected=aside.get((stream.name, REJECTED), 0),
             watermark=_instant_text(now, stream),
             error=error,
+            resolution_us=stream.resolution_us,
+            is_temporal=stream.timestamp_type.is_temporal,
         )
 
 
