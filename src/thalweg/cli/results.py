@@ -90,11 +90,11 @@ def readable(line: str, instants: Instants) -> str:
     change: dict[str, Any] = json.loads(line)
     if change["op"] == "end":
         return f"-- version {change['version']} ended at {instants.text(change['ts'])}"
-    row = "  ".join(f"{name}={_value(value)}" for name, value in change["row"].items())
+    row = "  ".join(f"{name}={shown(value)}" for name, value in change["row"].items())
     return f"{instants.text(change['ts'])}  {change['op']}  {row}"
 
 
-def _value(value: Any) -> str:
+def shown(value: Any) -> str:
     if value is None:
         return "NULL"
     return value if isinstance(value, str) else json.dumps(value)

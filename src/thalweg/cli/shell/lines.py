@@ -42,10 +42,8 @@ class _Prompt:
         atexit.register(_save, path)
         readline.set_completer_delims(" \t\n()[],;=<>+-*/'")
         readline.set_completer(Completer(words))
-        binding = (
-            "bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete"
-        )
-        readline.parse_and_bind(binding)
+        is_libedit = "libedit" in (readline.__doc__ or "")
+        readline.parse_and_bind("bind ^I rl_complete" if is_libedit else "tab: complete")
 
     def read(self, *, is_first: bool) -> str | None:
         try:

@@ -15,7 +15,7 @@ from thalweg.cli.exits import CommandFailed
 from thalweg.cli.follow import follow_results
 from thalweg.cli.instants import Instants
 from thalweg.cli.output import complain, complain_at, emit, note, plain, stdout_console
-from thalweg.cli.results import present
+from thalweg.cli.results import present, shown
 from thalweg.cli.shell.describe import describe, overview
 from thalweg.cli.shell.lines import Lines
 from thalweg.cli.submit import summary
@@ -167,13 +167,8 @@ class Session:
         if sign == "end":
             stdout_console().print(Text(f"-- version {change['version']} ended", style="dim"))
             return
-        text = Text.assemble(
-            (f"{instants.text(change['ts'])}  ", "dim"),
-            (f"{sign}  ", "bold green" if sign == "+" else "bold red"),
-        )
+        style = "bold green" if sign == "+" else "bold red"
+        text = Text.assemble((f"{instants.text(change['ts'])}  ", "dim"), (f"{sign}  ", style))
         for column, value in change["row"].items():
-            shown = (
-                "NULL" if value is None else value if isinstance(value, str) else json.dumps(value)
-            )
-            text.append(f"{column}=", style="cyan").append(f"{shown}  ")
+            text.append(f"{column}=", style="cyan").append(f"{shown(value)}  ")
         stdout_console().print(text, soft_wrap=True)
