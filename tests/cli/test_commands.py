@@ -255,9 +255,9 @@ def test_json_lines_are_pushed_and_count_once(run: Run, tmp_path: Path) -> None:
     run("submit", "-e", S + "CREATE QUERY n AS SELECT COUNT(*) AS n FROM S")
     file = tmp_path / "rows.jsonl"
     file.write_text("".join(f'{{"ts": {i}, "a": {i}}}\n' for i in range(25)) + '{"ts": "?"}\n')
-    for accepted in (25, 0):
+    for accepted, code in ((25, 2), (0, 0)):
         done = run("push", "S", str(file), "--batch-id", "monday", "--batch-rows", "10", "--json")
-        assert done.exit_code == 0
+        assert done.exit_code == code
         assert json.loads(done.stdout)["accepted"] == accepted
     assert run("push", "S", "--finish", input='{"ts": 99}\n').stderr == (
         "1 accepted, 0 late, 0 rejected\n"
@@ -281,3 +281,47 @@ def test_what_can_not_be_pushed_is_bad_input(run: Run) -> None:
     assert run("push", "S", "nothing.jsonl").exit_code == 2
     assert run("push", "T", input="{}\n").exit_code == 2
     assert run("push", "S", input="no json\n").exit_code == 2
+
+
+def test_a_bad_line_is_told_by_its_number_and_the_others_are_taken(
+    run: Run, tmp_path: Path
+) -> None:
+    run("submit", "-e", S)
+    file = tmp_path / "rows.jsonl"
+    lines = [f'{{"ts": {i}, "a": {i}}}' for i in range(25)]
+    file.write_text("\n".join([*lines[:13], "not json", *lines[13:]]) + "\n")
+    done = run("push", "S", str(file), "--batch-rows", "10")
+    assert done.exit_code == 2
+    assert "25 accepted, 0 late, 1 rejected" in done.stderr
+    assert "line 14: not a JSON object: 'not json'" in done.stderr
+
+
+def test_a_push_to_a_finished_stream_is_an_error(run: Run) -> None:
+    run("submit", "-e", S)
+    run("push", "S", "--finish", input='{"ts": 1, "a": 1}\n')
+    done = run("push", "S", input='{"ts": 2, "a": 1}\n')
+    assert done.exit_code == 2
+    assert "S was finished; drop and re-create it to push again" in done.stderr
+
+
+def test_no_rows_says_for_what_a_query_waits(service: LiveService, run: Run) -> None:
+    run("submit", "-e", S + "CREATE QUERY q AS SELECT a FROM S [Now] WHERE a > 5")
+    assert "no rows yet: it waits for S: no tuple has come yet" in run("results", "q").stderr
+    run("push", "S", input='{"ts": 1, "a": 1}\n{"ts": 7, "a": 9}\n')
+    service.site.settle()
+    done = run("results", "q")
+    assert "no rows yet: nothing matched up to 7" in done.stderr
+    run("push", "S", "--finish", input='{"ts": 8, "a": 1}\n')
+
+
+def test_instants_are_shown_as_their_streams_write_them(service: LiveService, run: Run) -> None:
+    run(
+        "submit",
+        "-e",
+        "CREATE STREAM T (a INTEGER, at TIMESTAMP) TIMESTAMP BY at;"
+        "CREATE QUERY q AS SELECT a FROM T [Now]",
+    )
+    rows = [{"a": 1, "at": "2026-01-02 03:04:05.678"}, {"a": 2, "at": "2026-01-02 03:04:06"}]
+    service.http.post("/streams/T/tuples", json=rows)
+    service.site.settle()
+    assert run("results", "q").stdout.splitlines()[0] == "2026-01-02 03:04:05.678  +  a=1"

@@ -11,14 +11,16 @@ import polars as pl
 import pyarrow as pa
 from fastapi import Request
 
-from thalweg.api.bulk import Piece
+from thalweg.api.pieces import Piece
 from thalweg.api.problems import BadRequest
-from thalweg.engine.sources.rows import frame_of
+from thalweg.engine.shared.ingest.normalise import RAW, REFUSED
+from thalweg.engine.sources.rows import frame_of, with_refused
 from thalweg.plan.catalog import StreamDef
 
 LARGEST_BODY = 64 << 20
 ARROW = "application/vnd.apache.arrow.stream"
 NDJSON = "application/x-ndjson"
+_SHOWN = 80  # characters of a line that is none
 
 
 class Submission(NamedTuple):
@@ -81,13 +83,49 @@ def rows_of(stream: StreamDef, content_type: str, body: bytes) -> pl.DataFrame:
             raise BadRequest(f"the body is no Arrow stream: {error}") from None
         return frame_of(stream, table)
     if content_type == NDJSON:
-        return frame_of(stream, [_json(line) for line in body.splitlines() if line.strip()])
+        return _lines(stream, body)
     if content_type in ("application/json", ""):
         given = _json(body)
         return frame_of(stream, given if isinstance(given, list) else [given])
     raise BadRequest(
         f"rows come as application/json, {NDJSON} or {ARROW}, not as {content_type}", 415
     )
+
+
+def line_numbers(body: bytes) -> list[int]:
+    """Of JSON lines: which line, from 1, each row is."""
+    return [number for number, line in enumerate(body.splitlines(), 1) if line.strip()]
+
+
+def _lines(stream: StreamDef, body: bytes) -> pl.DataFrame:
+    """Rows of JSON lines; a line that is none is refused in its place, and the others count."""
+    rows: list[Any] = []
+    reasons: dict[int, str] = {}
+    raw: dict[int, str] = {}
+    for line in filter(bytes.strip, body.splitlines()):
+        row = _row(line)
+        if row is None:
+            text = line.decode(errors="replace")
+            reasons[len(rows)], raw[len(rows)] = f"not a JSON object: {text[:_SHOWN]!r}", text
+        rows.append(row or {})
+    frame = frame_of(stream, rows)
+    if not reasons:
+        return frame
+    if REFUSED in frame.columns:  # for other reasons, in other rows
+        known = dict(zip(range(frame.height), frame[REFUSED], strict=True))
+        texts = dict(zip(range(frame.height), frame[RAW], strict=True))
+        reasons = {i: r for i, r in {**known, **reasons}.items() if r is not None}
+        raw = {i: t for i, t in {**texts, **raw}.items() if t is not None}
+        frame = frame.drop(REFUSED, RAW)
+    return with_refused(frame, reasons, raw)
+
+
+def _row(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _json(body: bytes) -> Any:

@@ -20,7 +20,7 @@ Url = Annotated[
     typer.Option("--url", envvar="THALWEG_URL", help="Where the service is.", show_default=True),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
-_BAD_INPUT = {400, 404, 413, 415, 422}
+_BAD_INPUT = {400, 403, 404, 409, 413, 415, 422}
 
 
 class Unreachable(CommandFailed):

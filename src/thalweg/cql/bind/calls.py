@@ -62,10 +62,19 @@ def bind_call(call: FunctionCall, args: Sequence[Expr]) -> Expr:
     return typed_call(name, args, spans, call.span)
 
 
+# What other systems write windows as.
+_WINDOWS_ELSEWHERE = (
+    *("tumble", "hop", "session", "cumulate", "window", "tumbling_window", "hopping_window"),
+    *("tumble_start", "tumble_end", "hop_start", "hop_end", "session_window", "time_window"),
+)
+
+
 def _unknown(call: FunctionCall) -> Mistake:
     known = [n for n in functions.FUNCTIONS if n.isidentifier() and "_null" not in n]
     known += [*_SYNONYMS, *_BUILT, *_PARTS_AS_FUNCTIONS, *AGGREGATES]
     hint = did_you_mean(call.name, sorted(known))
+    if call.name.lower() in _WINDOWS_ELSEWHERE:
+        hint = "a window stands behind the stream in FROM, such as Reading [Range 1 MINUTE]"
     return Mistake(f"there is no function {call.name.upper()}", call.name_span, hint)
 
 

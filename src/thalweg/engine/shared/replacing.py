@@ -7,11 +7,11 @@ the same columns; otherwise by the old one itself, with its last words.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from thalweg.engine.shared.frames import TS
+from thalweg.engine.shared.frames import TS, W
 from thalweg.engine.shared.results.archive import Said
 from thalweg.engine.shared.results.content import content_of, packed
 from thalweg.engine.shared.state.runs import Begun
@@ -102,12 +102,32 @@ def _pages(engine: SharedEngine, query: str) -> list[Said]:
     return list(engine.archive.pages(query, ticks=(lineage.base if lineage else 0, FOREVER)))
 
 
+def _is_all_kept(engine: SharedEngine, lineage: Lineage) -> bool:
+    """Whether every change since the relation was empty can be read back."""
+    oldest = engine.store.outputs.oldest()
+    return oldest is None or oldest[0] <= lineage.base
+
+
+def present_content(engine: SharedEngine, query: str) -> list[tuple[tuple[Any, ...], int]] | None:
+    """What a relation holds; None where that is not known from what is kept."""
+    begun = engine.store.runs.begun([query]).get(query)
+    if begun is None:
+        return None
+    lineage = engine.store.versions.lineage(query) or first(begun.run, begun.epoch)
+    if lineage.pending or not _is_all_kept(engine, lineage):
+        return None
+    held = content_of(page.rows for page in _pages(engine, query))
+    if held is None:
+        return []
+    columns = [c for c in held.columns if c != W]
+    return [(row[:-1], row[-1]) for row in held.sort(columns, nulls_last=False).iter_rows()]
+
+
 def _content(engine: SharedEngine, query: QueryDef, lineage: Lineage) -> bytes | None:
     """What a relation holds. A stream holds nothing."""
     if shape_of(query).kind is not None:
         return None
-    oldest = engine.store.outputs.oldest()
-    if oldest is not None and oldest[0] > lineage.base:
+    if not _is_all_kept(engine, lineage):
         raise CannotReplace(
             f"the first results of {query.name} are no longer kept, so what it holds is not known "
             "and can't be taken back. DROP it and CREATE it anew; keep more with --retained-ticks."

@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from prometheus_client import CollectorRegistry
 
 from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.ingest.batch_ids import is_known
 from thalweg.engine.shared.ingest.landing import Receipt
+from thalweg.engine.shared.replacing import present_content
 from thalweg.engine.shared.tick.executors import Executor
 from thalweg.engine.sinks.base import Sink
 from thalweg.engine.sinks.registry import open_sink
@@ -45,6 +48,7 @@ from thalweg.engine.site.ticker import Ticked, Ticker
 from thalweg.engine.sources.feed import Source
 from thalweg.plan.catalog import Catalog, QueryDef, SinkDef, StreamDef
 from thalweg.plan.shapes import shape_of
+from thalweg.plan.windows import FOREVER
 
 
 def _open_sink(target: str, folder: Path, options: Mapping[str, str]) -> Sink:
@@ -210,7 +214,15 @@ class Site:
         Waits while the engine is behind; with `patience_s` no longer than that, then Busy.
         """
         feed = self._open_feed(stream)
+        self._check_unfinished(feed.stream, batch_id)
         return feed.push(batch, partition=partition, batch_id=batch_id, patience_s=patience_s)
+
+    def _check_unfinished(self, stream: StreamDef, batch_id: str | None) -> None:
+        store = self.engine.store
+        if store.inputs.floor(stream.name) < FOREVER:
+            return
+        if batch_id is None or not is_known(store, stream.name, batch_id):
+            raise WrongUse(f"{stream.name} was finished; drop and re-create it to push again")
 
     def heartbeat(self, stream: str, instant: int, *, partition: int = 0) -> None:
         """Promise that no tuple below this instant will come."""
@@ -256,6 +268,14 @@ class Site:
     def _columns(self, query: QueryDef) -> tuple[str, ...]:
         found = self.catalog.find(query.name)
         return shape_of(found if isinstance(found, QueryDef) else query).columns
+
+    def present_content(self, query: str) -> list[tuple[tuple[Any, ...], int]] | None:
+        """What a query's relation holds, rows with their multiplicities, if all its changes are
+        still kept; None otherwise, and for a stream, which holds nothing."""
+        found = self.query(query)
+        if shape_of(found).kind is not None:
+            return None
+        return present_content(self.engine, found.name)
 
     def tail(self, query: str, rows: int) -> list[Page]:
         """The query's last rows."""

@@ -49,8 +49,8 @@ class FollowedFile:
                 there = file.seek(0, 2)
                 if there < at.offset:
                     raise SourceError(
-                        f"{self._path} has {there} bytes, but {at.offset} were read from it: a file "
-                        "that is watched may only grow. Put it back, or watch a folder of files."
+                        f"{self._path} has {there} bytes, but {at.offset} were read from it: a "
+                        "file that is watched may only grow. Put it back, or watch a folder."
                     )
                 file.seek(at.offset)
                 text = file.read(_LARGEST_READ)
