@@ -15,7 +15,9 @@ from thalweg.cli.output import emit, emit_json, note, notes
 
 def dev(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 7341,
+    port: Annotated[
+        int, typer.Option(envvar="THALWEG_PORT", help="Port to listen on; 0 takes a free one.")
+    ] = 7341,
     data_dir: Annotated[
         Path, typer.Option(help="Catalog, state, results; it goes on where it was left.")
     ] = Path("thalweg-data"),

@@ -14,7 +14,7 @@ from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
 from thalweg.cli.follow import follow_results
 from thalweg.cli.instants import Instants
 from thalweg.cli.output import emit, note, plain
-from thalweg.cli.waiting import why_no_rows
+from thalweg.cli.waiting import wait_for_backlog, why_no_rows
 
 
 def results(
@@ -41,6 +41,8 @@ def results(
             rows = follow_results(service, query, start, give_up_s)
         else:
             rows = present(service, query, start)
+        if not follow:
+            wait_for_backlog(service, query)
         described = None if as_json else service.get(f"/queries/{quoted(query)}")
         instants = None if described is None else Instants(described)
         count = 0
