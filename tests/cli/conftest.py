@@ -12,6 +12,12 @@ from thalweg.cli.main import app
 Run = Callable[..., Result]
 
 
+@pytest.fixture(autouse=True)
+def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands do not wait for a service that will never come."""
+    monkeypatch.setenv("THALWEG_WAIT_S", "0")
+
+
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[LiveService]:
     live = LiveService(tmp_path / "data")

@@ -8,26 +8,32 @@ from hypothesis import strategies as st
 from tests.cql.test_fuzz import TEXTS
 
 from thalweg.cql import CqlError, compile_script
-from thalweg.cql.bind.statements import Change, change_of
+from thalweg.cql.bind.statements import Change, Nothing, changes_of
 from thalweg.cql.errors import Mistake
 from thalweg.cql.outline import outlined
 from thalweg.cql.parser import parse_at, parse_each
-from thalweg.cql.syntax import CreateQuery
+from thalweg.cql.syntax import CreateQuery, Statement
 from thalweg.cql.templates import MOST, Templates
 from thalweg.plan.catalog import Catalog, QueryDef
 
 STREAM = "CREATE STREAM s (a INTEGER, v DOUBLE, w VARCHAR, d DATE) TIMESTAMP BY ts;"
 
 
+def _change(statement: Statement, catalog: Catalog, text: str) -> Change:
+    changes = changes_of(statement, catalog, text, "bare")
+    assert not isinstance(changes, Nothing)
+    return changes[0]
+
+
 def compiled(text: str, catalog: Catalog) -> Change:
     """Without any template."""
-    return change_of(parse_at(text, 0), catalog, text, "bare")
+    return _change(parse_at(text, 0), catalog, text)
 
 
 def taught(templates: Templates, text: str, catalog: Catalog) -> None:
     statement = parse_at(text, 0)
     assert isinstance(statement, CreateQuery)
-    change = change_of(statement, catalog, text, "bare")
+    change = _change(statement, catalog, text)
     for _ in range(2):
         templates.learn(statement, change, catalog, text)
 

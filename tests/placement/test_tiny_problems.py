@@ -1,4 +1,4 @@
-"""Two hosts and one query, with capacities and without: here planners that plan whole queries find the best."""
+"""Two hosts and one query, with capacities and without: who plans whole queries finds the best."""
 
 import json
 import random

@@ -12,8 +12,10 @@ import polars as pl
 import pyarrow as pa
 from fastapi import Request
 
-from thalweg.api.bulk import Piece
+from thalweg.api.pieces import Piece
 from thalweg.api.problems import BadRequest, first_line
+from thalweg.engine.shared.ingest.normalise import RAW, REFUSED
+from thalweg.engine.sources.arrow import with_refused
 from thalweg.engine.sources.rows import columns_of, frame_of
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.types import Kind
@@ -23,6 +25,7 @@ ARROW = "application/vnd.apache.arrow.stream"
 NDJSON = "application/x-ndjson"
 _PLAIN: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _EXACT: msgspec.json.Decoder[Any] = msgspec.json.Decoder(float_hook=Decimal)
+_SHOWN = 80  # characters of a line that is none
 
 
 class Submission(NamedTuple):
@@ -96,14 +99,49 @@ def rows_of(stream: StreamDef, content_type: str, body: bytes) -> pl.DataFrame:
     is_exact = any(sql.kind is Kind.DECIMAL for sql in columns_of(stream).values())
     decoder = _EXACT if is_exact else _PLAIN
     if content_type == NDJSON:
-        lines = [_json(line, decoder) for line in body.splitlines() if line.strip()]
-        return frame_of(stream, lines)
+        return _lines(stream, body, decoder)
     if content_type in ("application/json", ""):
         given = _json(body, decoder)
         return frame_of(stream, given if isinstance(given, list) else [given])
     raise BadRequest(
         f"rows come as application/json, {NDJSON} or {ARROW}, not as {content_type}", 415
     )
+
+
+def line_numbers(body: bytes) -> list[int]:
+    """Of JSON lines: which line, from 1, each row is."""
+    return [number for number, line in enumerate(body.splitlines(), 1) if line.strip()]
+
+
+def _lines(stream: StreamDef, body: bytes, decoder: msgspec.json.Decoder[Any]) -> pl.DataFrame:
+    """Rows of JSON lines; a line that is none is refused in its place, and the others count."""
+    rows: list[Any] = []
+    reasons: dict[int, str] = {}
+    raw: dict[int, str | None] = {}
+    for line in filter(bytes.strip, body.splitlines()):
+        row = _row(line, decoder)
+        if row is None:
+            text = line.decode(errors="replace")
+            reasons[len(rows)], raw[len(rows)] = f"not a JSON object: {text[:_SHOWN]!r}", text
+        rows.append(row or {})
+    frame = frame_of(stream, rows)
+    if not reasons:
+        return frame
+    if REFUSED in frame.columns:  # for other reasons, in other rows
+        known = dict(zip(range(frame.height), frame[REFUSED], strict=True))
+        texts = dict(zip(range(frame.height), frame[RAW], strict=True))
+        reasons = {i: r for i, r in {**known, **reasons}.items() if r is not None}
+        raw = {i: t for i, t in {**texts, **raw}.items() if t is not None}
+        frame = frame.drop(REFUSED, RAW)
+    return with_refused(frame, reasons, raw)
+
+
+def _row(line: bytes, decoder: msgspec.json.Decoder[Any]) -> dict[str, Any] | None:
+    try:
+        found = decoder.decode(line)
+    except (msgspec.MsgspecError, ValueError, ArithmeticError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _json(body: bytes, decoder: msgspec.json.Decoder[Any] = _PLAIN) -> Any:

@@ -5,32 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
+from thalweg.api.changes import changes_json, verb_of
 from thalweg.api.execute import execute
+from thalweg.api.pieces import Piece
 from thalweg.api.problems import diagnostic_json
 from thalweg.cql import CqlError, Diagnostic, compile_each
 from thalweg.cql.errors import Mistake
 from thalweg.cql.parser import parse_each
+from thalweg.engine.shared.replacing import CannotReplace
+from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.site import Site
 from thalweg.engine.site.scripts import Script, Text
 from thalweg.engine.sources.errors import SourceError
 from thalweg.plan.nodes import PlanError
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A text, or a part of one that begins at a line of it."""
-
-    cql: str
-    name: str
-    folder: str | None = None  # where relative paths start
-    first_line: int = 1
-
-    @property
-    def base(self) -> Path | None:
-        return Path(self.folder) if self.folder else None
 
 
 @dataclass(slots=True)
@@ -40,14 +29,18 @@ class Outcome:
     queries: list[str] = field(default_factory=list)
     created: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
+    changes: list[dict[str, Any]] = field(default_factory=list)  # what was done, in order
+    notes: list[str] = field(default_factory=list)  # about statements that change nothing
     warnings: list[dict[str, Any]] = field(default_factory=list)
     notices: list[dict[str, Any]] = field(default_factory=list)  # on history that is not there
     errors: list[dict[str, Any]] = field(default_factory=list)  # one for each that is not done
 
     def add(self, site: Site, script: Script, piece: Piece) -> None:
         self.queries += [q.name for q in script.queries]
-        self.created += [c.definition.name for c in script.changes if not c.dropped]
+        self.created += [c.definition.name for c in script.changes if verb_of(c) == "created"]
         self.dropped += [c.definition.name for c in script.changes if c.dropped]
+        self.changes += changes_json(script)
+        self.notes += script.notes
         self.warnings += _placed(script.warnings, piece)
         self.notices += [asdict(n) for n in site.notices(script.queries)]
         self.errors += _placed(script.errors, piece)
@@ -59,7 +52,7 @@ def submit_each(site: Site, pieces: Sequence[Piece]) -> list[Outcome]:
     outcomes = [Outcome() for _ in pieces]
     try:
         scripts = site.execute_each(texts, compile_each)
-    except (SourceError, PlanError):
+    except (SourceError, PlanError, SinkError, CannotReplace):
         # One of them can't be registered though its text is right: each has to go by itself.
         for outcome, piece in zip(outcomes, pieces, strict=True):
             _one_by_one(site, piece, outcome)
@@ -80,7 +73,7 @@ def _one_by_one(site: Site, piece: Piece, outcome: Outcome) -> None:
             outcome.add(site, execute(site, text, name=piece.name, folder=piece.base), piece)
         except CqlError as error:
             outcome.errors += _placed(error.diagnostics, piece)
-        except PlanError as error:
+        except (PlanError, CannotReplace) as error:
             outcome.errors += _placed([Mistake(str(error), (start, end)).diagnostic(text)], piece)
 
 

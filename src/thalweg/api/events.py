@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from starlette.concurrency import run_in_threadpool
 
 from thalweg.api.tick_signal import TickSignal, rung
-from thalweg.engine.sinks.encode import json_lines
+from thalweg.engine.sinks.encode import json_lines, mark_line
 from thalweg.engine.site import Position, Site
 from thalweg.engine.site.positions import START
 from thalweg.engine.site.reading import Page
@@ -34,7 +34,7 @@ async def events(
         yield f"event: gap\ndata: {json.dumps({'complete_from': since})}\n\n"
     while True:
         tick = tick_signal.next
-        end = site.ending(query)  # before looking, so that no row is left behind it
+        end = site.ending(reader)  # before looking, so that no row is left behind it
         frontier = reader.frontier()
         pages = reader.pages(after, frontier)
         while (page := await run_in_threadpool(next, pages, None)) is not None:
@@ -60,9 +60,13 @@ def _parts(page: Page) -> Iterator[str]:
     ]
     for start in range(0, len(written), ROWS_PER_WRITE):
         yield "".join(written[start : start + ROWS_PER_WRITE])
+    if page.mark is not None:
+        yield f"event: version\nid: {page.last}\ndata: {mark_line(page.emission)}\n"
 
 
 def lines_with_ids(page: Page) -> Iterator[str]:
-    """Rows as JSON lines that start with their id."""
+    """Rows as JSON lines that start with their id; the last may be the end mark of a version."""
     for id_, line in zip(page.ids(), json_lines(page.emission), strict=True):
         yield f'{{"id":"{id_}",{line[1:]}'
+    if page.mark is not None:
+        yield f'{{"id":"{page.last}",{mark_line(page.emission)[1:]}'

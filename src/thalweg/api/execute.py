@@ -6,6 +6,7 @@ from pathlib import Path
 
 from thalweg.cql import CqlError, parse_script
 from thalweg.cql.errors import DEFAULT_NAME, Mistake
+from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.site import Site
 from thalweg.engine.site.scripts import Script
 from thalweg.engine.sources.errors import SourceError
@@ -17,9 +18,10 @@ def execute(
     """As `Site.execute`. Raises CqlError."""
     try:
         return site.execute(text, name=name, folder=folder)
-    except SourceError as error:
+    except (SourceError, SinkError) as error:
+        culprit = error.stream if isinstance(error, SourceError) else error.sink
         for statement in parse_script(text, name=name):
-            if statement.name is not None and statement.name.text == error.stream:
+            if statement.name is not None and statement.name.text == culprit:
                 mistake = Mistake(str(error), statement.name.span)
                 raise CqlError([mistake.diagnostic(text)], text, name) from None
         raise

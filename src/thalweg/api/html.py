@@ -1,17 +1,20 @@
-"""Queries and sessions as a notebook shows them: state, columns, and the last rows."""
+"""Queries and sessions as a notebook shows them: what is now, then the last changes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import date, datetime
 from html import escape
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from thalweg.engine.site import Site
-from thalweg.engine.site.status import QueryStatus
+from thalweg.engine.site.status import Instants, QueryStatus
 from thalweg.plan.catalog import QueryDef
 
 SHOWN_ROWS = 10
+_LEFT = ("VARCHAR", "DATE", "TIMESTAMP", "BOOLEAN", "instant")
 
 _STYLE = """<style>
 .thalweg{font:13px/1.45 system-ui,sans-serif;margin:.4em 0}
@@ -19,7 +22,7 @@ _STYLE = """<style>
 .thalweg th,.thalweg td{padding:.15em .7em;text-align:right;border:0}
 .thalweg thead th{border-bottom:1px solid #8888;vertical-align:bottom}
 .thalweg th small{display:block;font-weight:normal;opacity:.6}
-.thalweg td.t{text-align:left}
+.thalweg td.t,.thalweg th.t{text-align:left}
 .thalweg tr.plus td:nth-child(2){color:#1a7f37}.thalweg tr.minus td{opacity:.55}
 .thalweg tr.minus td:nth-child(2){color:#cf222e}
 .thalweg .dot{display:inline-block;width:.6em;height:.6em;border-radius:50%;margin-right:.4em}
@@ -30,7 +33,7 @@ _COLOURS["filling"] = _COLOURS["waiting"]
 
 
 def results_html(site: Site, query: QueryDef) -> str:
-    """One query with its last rows, newest last."""
+    """One query: what its relation holds now, then its last changes, newest last."""
     status = next((s for s in site.queries() if s.name == query.name), None)
     if status is None:
         return f'<div class="thalweg">{escape(query.name)} has been stopped</div>'
@@ -41,13 +44,31 @@ def results_html(site: Site, query: QueryDef) -> str:
         f"<b>{escape(query.name)}</b> {status.state}{_count(status)}"
         + (f", final up to {escape(status.frontier)}" if status.frontier else "")
     )
-    body = "".join(_row((c.ts, c.op, *c.row), c.op) for c in shown)
-    heads = [("_ts", "instant"), ("_op", ""), *status.columns]
+    at = Instants(status)
+    body = "".join(_row((at.text(c.ts), c.op, *c.row), c.op) for c in shown)
+    heads = [("_ts", "instant"), ("_op", "VARCHAR"), *status.columns]
     before = (status.rows or 0) - len(shown)
-    more = f'<div class="more">after {before:,} earlier rows</div>' if before > 0 else ""
+    more = f"the last changes, after {before:,} earlier ones" if before > 0 else "all changes"
     error = f"<div>{escape(status.error)}</div>" if status.error else ""
     table = f"<table><thead><tr>{_heads(heads)}</tr></thead><tbody>{body}</tbody></table>"
-    return f'{_STYLE}<div class="thalweg">{heading}{error}{more}{table}</div>'
+    changes_part = f'<div class="more">{more}</div>{table}'
+    present = _present(site, query, status)
+    return f'{_STYLE}<div class="thalweg">{heading}{error}{present}{changes_part}</div>'
+
+
+def _present(site: Site, query: QueryDef, status: QueryStatus) -> str:
+    """What the relation holds, where that is known: a stream holds nothing."""
+    held = site.present_content(query.name)
+    if held is None:
+        return ""
+    total = sum(count for _, count in held)
+    rows = (row for row, count in held for _ in range(count))
+    body = "".join(_row(row, "") for row in islice(rows, SHOWN_ROWS))
+    left = total - SHOWN_ROWS
+    more = f'<div class="more">and {left:,} rows more</div>' if left > 0 else ""
+    head = f'<div class="more">now: {total:,} rows</div>'
+    table = f"<table><thead><tr>{_heads(status.columns)}</tr></thead><tbody>{body}</tbody></table>"
+    return head + (table if total else "") + more
 
 
 def _count(status: QueryStatus) -> str:
@@ -79,7 +100,10 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _heads(columns: Iterable[tuple[str, str]]) -> str:
-    return "".join(f"<th>{escape(n)}<small>{escape(t)}</small></th>" for n, t in columns)
+    return "".join(
+        f"<th{_side(t in _LEFT or not t)}>{escape(n)}<small>{escape(t)}</small></th>"
+        for n, t in columns
+    )
 
 
 def _row(values: Sequence[Any], op: str) -> str:
@@ -90,5 +114,9 @@ def _row(values: Sequence[Any], op: str) -> str:
 def _cell(value: Any) -> str:
     if value is None:
         return '<td class="t"><i>NULL</i></td>'
-    side = ' class="t"' if isinstance(value, str) else ""
-    return f"<td{side}>{escape(str(value))}</td>"
+    is_left = isinstance(value, str | date | datetime | bool)
+    return f"<td{_side(is_left)}>{escape(str(value))}</td>"
+
+
+def _side(is_left: bool) -> str:
+    return ' class="t"' if is_left else ""

@@ -13,10 +13,12 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from thalweg.api.pieces import Unreadable
 from thalweg.cql import CqlError
 from thalweg.cql.errors import Diagnostic
 from thalweg.engine.failures import FAILURES, will_pass
 from thalweg.engine.shared.ingest.normalise import IngestError
+from thalweg.engine.shared.replacing import CannotReplace
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.site import Busy, Forgotten, SiteError, Unknown, WrongUse
 from thalweg.engine.sources.errors import SourceError
@@ -34,6 +36,7 @@ _STATUS: tuple[tuple[type[Exception], int, str], ...] = (  # the first that fits
     (IngestError, 422, "the batch can't be taken"),
     (SourceError, 422, "the source can't be used"),
     (SinkError, 422, "the sink can't be used"),
+    (CannotReplace, 409, "the query can't be replaced"),
 )
 
 
@@ -120,6 +123,11 @@ def _unexpected(error: BaseException, request: str) -> JSONResponse:
 def install(app: FastAPI) -> None:
     """Make the app answer with problems, whatever goes wrong."""
     app.add_middleware(Guard)
+
+    @app.exception_handler(Unreadable)
+    def of_files(_: Request, error: Unreadable) -> JSONResponse:
+        errors = [diagnostic_json(d, p.cql, p.name, p.first_line) for p, d in error.found]
+        return problem(422, "nothing was applied", error.render(), errors=errors)
 
     @app.exception_handler(CqlError)
     def of_cql(_: Request, error: CqlError) -> JSONResponse:

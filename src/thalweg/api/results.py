@@ -90,8 +90,9 @@ class Results:
     def to_polars(self) -> pl.DataFrame:
         if self._follow and self._timeout_s is None:
             raise WrongUse("a table of results has an end: ask for it without follow")
-        frames = [flat(page.emission) for page in self.pages()]
-        return pl.concat(frames) if frames else self._empty()
+        frames = [flat(page.emission) for page in self.pages() if page.emission.rows.height]
+        # Versions of a query may have different columns.
+        return pl.concat(frames, how="diagonal_relaxed") if frames else self._empty()
 
     def to_arrow(self) -> pa.Table:
         return self.to_polars().to_arrow()

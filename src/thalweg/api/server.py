@@ -16,11 +16,13 @@ class AddressInUse(RuntimeError):
 
 
 def listen_on(host: str, port: int) -> socket.socket:
-    """The service's socket; port 0 takes a free one. Raises AddressInUse."""
+    """The service's socket; port 0 takes a free one. Who connects before the service is ready waits
+    for it. Raises AddressInUse."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        listener.listen(128)
     except OSError as error:
         listener.close()
         raise AddressInUse(f"can't listen on {host}:{port}: {error.strerror}") from None

@@ -7,9 +7,12 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 from anyio import CapacityLimiter
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse
 
 from thalweg.api import problems
+from thalweg.api.origins import OwnOrigin
+from thalweg.api.reference_page import reference_page
 from thalweg.api.routes import groups, operations, queries, sinks, streams
 from thalweg.api.tick_signal import TickSignal
 from thalweg.engine.site import Site
@@ -31,10 +34,21 @@ def make_app(site: Site) -> FastAPI:
         app.state.tick_signal.close()
 
     app = FastAPI(
-        title="Thalweg", version=version("thalweg"), description=_ABOUT, lifespan=lifespan
+        title="Thalweg",
+        version=version("thalweg"),
+        description=_ABOUT,
+        lifespan=lifespan,
+        docs_url=None,  # FastAPI's own pages load scripts from elsewhere
+        redoc_url=None,
     )
+    app.add_middleware(OwnOrigin)
     app.state.site = site
     for routes in (queries, groups, sinks, streams, operations):
         app.include_router(routes.router)
     problems.install(app)
+
+    @app.get("/docs", include_in_schema=False)
+    def docs(request: Request) -> HTMLResponse:
+        return HTMLResponse(reference_page(app.openapi(), str(request.base_url)))
+
     return app

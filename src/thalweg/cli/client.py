@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -10,6 +12,7 @@ import httpx
 import typer
 
 from thalweg.cli.exits import BAD_INPUT, FAILED, UNREACHABLE, CommandFailed
+from thalweg.cli.output import note
 
 DEFAULT_URL = "http://127.0.0.1:7341"
 Url = Annotated[
@@ -17,7 +20,7 @@ Url = Annotated[
     typer.Option("--url", envvar="THALWEG_URL", help="Where the service is.", show_default=True),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
-_BAD_INPUT = {400, 404, 413, 415, 422}
+_BAD_INPUT = {400, 403, 404, 409, 413, 415, 422}
 
 
 class Unreachable(CommandFailed):
@@ -44,9 +47,24 @@ class Service:
     def try_request(self, method: str, path: str, **options: Any) -> httpx.Response:
         """Whatever the service answers; only Unreachable is raised."""
         try:
-            return self._client.request(method, path, **options)
+            return self._patiently(lambda: self._client.request(method, path, **options))
         except (httpx.TransportError, httpx.InvalidURL) as error:
             raise Unreachable(self.url, str(error) or type(error).__name__) from None
+
+    def _patiently(self, ask: Callable[[], httpx.Response]) -> httpx.Response:
+        """A service of this machine may be about to start: wait a moment for it."""
+        until = time.monotonic() + (patience_s() if _is_local(self.url) else 0.0)
+        is_told = False
+        while True:
+            try:
+                return ask()
+            except httpx.ConnectError:
+                if time.monotonic() >= until:
+                    raise
+                if not is_told:
+                    note(f"no service at {self.url} yet: waiting up to {patience_s():g} s for one")
+                    is_told = True
+                time.sleep(0.1)
 
     def checked(self, answer: httpx.Response) -> httpx.Response:
         check(answer)
@@ -87,6 +105,14 @@ def check(answer: httpx.Response) -> None:
     except (ValueError, KeyError, TypeError):
         detail = f"{answer.status_code} {answer.reason_phrase} from {answer.url}"
     raise CommandFailed(detail, BAD_INPUT if answer.status_code in _BAD_INPUT else FAILED)
+
+
+def patience_s() -> float:
+    """For how long commands wait for a service that does not listen yet."""
+    try:
+        return float(os.environ.get("THALWEG_WAIT_S", "5"))
+    except ValueError:
+        raise CommandFailed("THALWEG_WAIT_S is a number of seconds", BAD_INPUT) from None
 
 
 def quoted(name: str) -> str:

@@ -16,7 +16,9 @@ from thalweg.cli.stopping import stop_within
 
 def dev(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 7341,
+    port: Annotated[
+        int, typer.Option(envvar="THALWEG_PORT", help="Port to listen on; 0 takes a free one.")
+    ] = 7341,
     data_dir: Annotated[
         Path, typer.Option(help="Catalog, state, results; it goes on where it was left.")
     ] = Path("thalweg-data"),
@@ -35,9 +37,24 @@ def dev(
         list[Path],
         typer.Option(help="A folder that sources and sinks may use, beside the current one."),
     ] = [],  # noqa: B006
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Run in the background; return once it answers.")
+    ] = False,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="Stop the one that has this data directory.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the service until Ctrl-C; prints its URL once it answers."""
+    if stop or detach:
+        from thalweg.cli.detached import start_detached, stop_detached
+
+        with reporting():
+            if stop:
+                stop_detached(data_dir)
+            else:
+                start_detached(data_dir, as_json=as_json)
+        return
     from thalweg.api.server import AddressInUse, listen_on, serve
     from thalweg.cql import CqlError, compile_script
     from thalweg.engine.paths import AllowedFolders

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from thalweg.cli.apply import apply
 from thalweg.cli.backup import backup, restore, upgrade
 from thalweg.cli.bench import CONTEXT as BENCH_CONTEXT
 from thalweg.cli.bench import bench
@@ -19,10 +20,13 @@ from thalweg.cli.push import push
 from thalweg.cli.query import query
 from thalweg.cli.replay import replay
 from thalweg.cli.results import results
+from thalweg.cli.shell import shell
 from thalweg.cli.simulate import simulate
+from thalweg.cli.sinks import sinks
 from thalweg.cli.stop import stop
 from thalweg.cli.streams import streams
 from thalweg.cli.submit import submit
+from thalweg.cli.testing import run_cases
 
 app = typer.Typer(
     name="thalweg",
@@ -35,13 +39,17 @@ app = typer.Typer(
 COMMANDS = (
     demo,
     dev,
+    shell,
     submit,
+    apply,
+    run_cases,
     push,
     ps,
     results,
     query,
     explain,
     streams,
+    sinks,
     stop,
     replay,
     backup,
@@ -55,9 +63,10 @@ COMMANDS = (
 )
 
 CONTEXTS = {bench: BENCH_CONTEXT}
+NAMES = {run_cases: "test"}  # where it is not the function's own
 
 for command in COMMANDS:
-    app.command(context_settings=CONTEXTS.get(command))(command)
+    app.command(NAMES.get(command), context_settings=CONTEXTS.get(command))(command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -30,6 +30,12 @@ def emit_json(value: Any) -> None:
     emit(json.dumps(value, ensure_ascii=False))
 
 
+def emit_lines(values: Iterable[Any]) -> None:
+    """A JSON object to a line, as `jq` and `grep` like it."""
+    for value in values:
+        emit_json(value)
+
+
 def note(message: str) -> None:
     """Progress, in a line; may hold rich markup."""
     notes.print(message, soft_wrap=True)
@@ -37,6 +43,14 @@ def note(message: str) -> None:
 
 def complain(message: str) -> None:
     notes.print(Text("error: ", style="bold red") + Text(message), soft_wrap=True)
+
+
+def complain_at(rendered: str) -> None:
+    """A mistake in a text: it says itself where it is and that it is an error."""
+    head, *rest = rendered.split("\n")
+    place, sign, message = head.partition(" error: ")
+    styled = Text(place) + Text(sign, style="bold red") + Text(message)
+    notes.print(Text("\n").join([styled, *map(Text, rest)]), soft_wrap=True)
 
 
 def plain(text: str) -> str:

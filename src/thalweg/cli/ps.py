@@ -6,7 +6,7 @@ from typing import Any
 
 from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url
 from thalweg.cli.exits import reporting
-from thalweg.cli.output import emit_json, emit_table
+from thalweg.cli.output import emit_lines, emit_table
 
 _COLUMNS = [
     ("NAME", "left"),
@@ -32,7 +32,7 @@ def ps(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     with reporting(), Service(url) as service:
         queries = service.get("/queries")
         if as_json:
-            emit_json(queries)
+            emit_lines(queries)
             return
         emit_table(_COLUMNS, map(_row, queries), empty="no queries: `thalweg submit` some")
 

@@ -34,7 +34,10 @@ def push(
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Push tuples: a batch is durable when it is acknowledged. Waits while the engine is behind."""
+    """Push tuples: a batch is durable when it is acknowledged. Waits while the engine is behind.
+
+    A line that is no tuple is rejected, and the others are taken; then the exit code is 2.
+    """
     total = {"accepted": 0, "late": 0, "rejected": 0, "repeated": 0}
     reason: str | None = None
     with reporting(), Service(url) as service:
@@ -47,15 +50,21 @@ def push(
             receipt = _patiently(service, f"{path}/tuples", params, body)
             for name in total:
                 total[name] += int(receipt[name])
-            reason = reason or receipt["reason"]
+            if reason is None and receipt["reason"] is not None:
+                line = number * batch_rows + int(receipt.get("line", 0))
+                reason = f"line {line}: {receipt['reason']}"
         if finish:
             service.request("POST", f"{path}/finish")
     if as_json:
         emit_json({**total, "reason": reason})
     else:
         note(f"{total['accepted']} accepted, {total['late']} late, {total['rejected']} rejected")
+        if total["late"]:
+            note("late tuples are older than what is final; they are set aside and change nothing")
         if reason is not None:
-            note(f"first rejected: {plain(reason)} (all of them: GET {path}/rejects)")
+            note(f"[red]{plain(reason)}[/] (all rejected ones: GET {path}/rejects)")
+    if total["rejected"]:
+        raise typer.Exit(BAD_INPUT)
 
 
 def _patiently(service: Service, path: str, params: dict[str, Any], body: bytes) -> dict[str, Any]:

@@ -12,7 +12,9 @@ import typer
 from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url, quoted
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
 from thalweg.cli.follow import follow_results
+from thalweg.cli.instants import Instants
 from thalweg.cli.output import emit, emit_json, emit_table, note, plain
+from thalweg.cli.waiting import wait_for_backlog, why_no_rows
 
 
 def results(
@@ -46,18 +48,29 @@ def results(
         if follow:
             rows = follow_results(service, query, start, give_up_s)
         else:
-            rows = _present(service, query, start)
+            rows = present(service, query, start)
+        if not follow:
+            wait_for_backlog(service, query)
+        described = None if as_json else service.get(f"/queries/{quoted(query)}")
+        instants = None if described is None else Instants(described)
         count = 0
         for id_, line in rows:
             if line is not None:
                 count += 1
-                emit(line if as_json else _readable(line))
+                emit(line if instants is None else readable(line, instants))
             if resume is not None:
                 resume.write_text(id_ + "\n")
             if limit is not None and count >= limit:
                 return
         if count == 0 and not follow:
-            note("no rows yet" if start is None else "no rows since then")
+            note(_nothing(service, query, start))
+
+
+def _nothing(service: Service, query: str, start: str | None) -> str:
+    if start is not None:
+        return "no rows since then"
+    why = why_no_rows(service, service.get(f"/queries/{quoted(query)}"))
+    return f"no rows yet: {plain(why)}"
 
 
 def show_content(found: dict[str, Any], limit: int | None, as_json: bool) -> None:
@@ -69,7 +82,7 @@ def show_content(found: dict[str, Any], limit: int | None, as_json: bool) -> Non
     else:
         numeric = ("INTEGER", "BIGINT", "DOUBLE", "DECIMAL")
         heads = [(n, "right" if t.startswith(numeric) else "left") for n, t in found["columns"]]
-        cells = ([_value(v) for v in row.values()] for row in rows)
+        cells = ([shown(v) for v in row.values()] for row in rows)
         emit_table(heads, cells, empty="no rows")
     note("no instant is final yet" if found["at"] is None else f"as of {found['at']}")
 
@@ -82,7 +95,7 @@ def _start(after: str | None, resume: Path | None) -> str | None:
     return after
 
 
-def _present(service: Service, query: str, after: str | None) -> Iterator[tuple[str, str | None]]:
+def present(service: Service, query: str, after: str | None) -> Iterator[tuple[str, str | None]]:
     """All rows that there are, page by page: (id, JSON line)."""
     while True:
         params = {"format": "ndjson", **({"after": after} if after else {})}
@@ -103,13 +116,15 @@ def _present(service: Service, query: str, after: str | None) -> Iterator[tuple[
             return
 
 
-def _readable(line: str) -> str:
+def readable(line: str, instants: Instants) -> str:
     change: dict[str, Any] = json.loads(line)
-    row = "  ".join(f"{name}={_value(value)}" for name, value in change["row"].items())
-    return f"{change['ts']}  {change['op']}  {row}"
+    if change["op"] == "end":
+        return f"-- version {change['version']} ended at {instants.text(change['ts'])}"
+    row = "  ".join(f"{name}={shown(value)}" for name, value in change["row"].items())
+    return f"{instants.text(change['ts'])}  {change['op']}  {row}"
 
 
-def _value(value: Any) -> str:
+def shown(value: Any) -> str:
     if value is None:
         return "NULL"
     return value if isinstance(value, str) else json.dumps(value)

@@ -6,7 +6,7 @@ from typing import Any
 
 from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url
 from thalweg.cli.exits import reporting
-from thalweg.cli.output import emit_json, emit_table
+from thalweg.cli.output import emit_lines, emit_table
 
 _COLUMNS = [
     ("NAME", "left"),
@@ -26,7 +26,7 @@ def streams(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     with reporting(), Service(url) as service:
         found = service.get("/streams")
         if as_json:
-            emit_json(found)
+            emit_lines(found)
             return
         emit_table(_COLUMNS, map(_row, found), empty="no streams: `thalweg submit` CREATE STREAM …")
 

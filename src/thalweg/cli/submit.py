@@ -12,7 +12,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url
 from thalweg.cli.cql_inputs import Text, batches_of, files_of, texts_of
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
-from thalweg.cli.output import complain, emit, emit_json, note, notes, plain
+from thalweg.cli.output import complain_at, emit, emit_json, note, notes, plain
+
+MOST_NAMED = 6  # of a kind; more are counted
 
 
 def submit(
@@ -41,7 +43,7 @@ def submit(
             for batch in batches_of(texts):
                 total.add(_submit(service, batch), as_json)
                 advance(sum(len(t.cql) for t in batch), total.done)
-        total.tell(texts)
+        total.tell()
 
 
 def _submit(service: Service, batch: list[Text]) -> list[dict[str, Any]]:
@@ -53,18 +55,18 @@ def _submit(service: Service, batch: list[Text]) -> list[dict[str, Any]]:
 
 class _Total:
     def __init__(self) -> None:
-        self.queries = self.others = self.dropped = 0
+        self.changes: list[dict[str, Any]] = []
+        self.notes: list[str] = []
         self.errors: list[str] = []
 
     @property
     def done(self) -> int:
-        return self.queries + self.others + self.dropped
+        return len(self.changes) + len(self.notes)
 
     def add(self, results: list[dict[str, Any]], as_json: bool) -> None:
         for result in results:
-            self.queries += len(result["queries"])
-            self.others += len(result["created"]) - len(result["queries"])
-            self.dropped += len(result["dropped"])
+            self.changes += result["changes"]
+            self.notes += result["notes"]
             self.errors += [e["text"] for e in result["errors"]]
             for warning in result["warnings"]:
                 note(f"[yellow]{plain(warning['text'])}[/]")
@@ -76,23 +78,38 @@ class _Total:
         if names and not as_json:
             emit("\n".join(names))
 
-    def tell(self, texts: list[Text]) -> None:
-        where = texts[0].name if len(texts) == 1 else f"{len(texts):,} texts"
-        if self.done or not self.errors:
-            note(f"[green]✓[/] {plain(where)}: {self._summary()}")
+    def tell(self) -> None:
+        for line in summary(self.changes):
+            note(f"[green]✓[/] {plain(line)}")
+        for line in self.notes[:MOST_NAMED]:
+            note(f"[green]✓[/] {plain(line)}")
+        if not self.done and not self.errors:
+            note("nothing to do: no statement in it")
         for error in self.errors:
-            complain(error)
+            complain_at(error)
         if self.errors:
             note(f"[red]{len(self.errors):,} of {self.done + len(self.errors):,} not submitted[/]")
             raise typer.Exit(BAD_INPUT)
 
-    def _summary(self) -> str:
-        parts = [
-            (self.queries, "queries"),
-            (self.others, "streams and views"),
-            (self.dropped, "dropped"),
-        ]
-        return ", ".join(f"{count:,} {what}" for count, what in parts if count) or "nothing in it"
+
+def summary(changes: list[dict[str, Any]]) -> list[str]:
+    """`created stream Reading, query hot`; many of a kind are counted."""
+    lines = []
+    for verb in dict.fromkeys(c["did"] for c in changes):
+        mine = [c for c in changes if c["did"] == verb]
+        parts = []
+        for kind in dict.fromkeys(c["kind"] for c in mine):
+            names = [c["name"] for c in mine if c["kind"] == kind]
+            if len(names) > MOST_NAMED:
+                parts.append(f"{len(names):,} {plural(kind)}")
+            else:
+                parts += [f"{kind} {name}" for name in names]
+        lines.append(f"{verb} {', '.join(parts)}")
+    return lines
+
+
+def plural(kind: str) -> str:
+    return "queries" if kind == "query" else f"{kind}s"
 
 
 @contextmanager

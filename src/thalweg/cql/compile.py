@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from thalweg.cql.bind.statements import Change, change_of
+from thalweg.cql.bind.statements import Change, Nothing, changes_of
 from thalweg.cql.bind.tables import Write, bind_write
 from thalweg.cql.errors import DEFAULT_NAME, CqlError, Diagnostic, Mistake
 from thalweg.cql.parser import parse_each
@@ -27,10 +27,11 @@ class Script:
     catalog: Catalog
     queries: tuple[QueryDef, ...]  # created by the text and not dropped by it, in order
     statements: tuple[Written, ...]
-    changes: tuple[Change, ...]  # one for each statement
+    changes: tuple[Change, ...]  # in order
     warnings: tuple[Diagnostic, ...]
     errors: tuple[Diagnostic, ...] = ()  # of statements that are left out
     writes: tuple[Write, ...] = ()  # of INSERT and DELETE, which are not among the statements
+    notes: tuple[str, ...] = ()  # about statements that change nothing
 
 
 def compile_script(
@@ -86,6 +87,7 @@ class _Definitions:
         self._names = _free_names(statements, self._catalog)
         self._changes: list[Change] = []
         self._writes: list[Write] = []
+        self._notes: list[str] = []
 
     def take(self, statement: Written, text: str) -> None:
         """Raises Mistake, and then nothing has changed."""
@@ -94,24 +96,28 @@ class _Definitions:
             return
         is_bare = isinstance(statement, CreateQuery | Recurring) and statement.name is None
         name = next(self._names) if is_bare else ""
-        change = self._change(statement, text, name)
-        self._changes.append(change)
-        key = change.definition.name.lower()
-        if change.dropped:
-            del self._definitions[key]
-        else:
-            self._definitions[key] = change.definition
+        changes = self._changes_of(statement, text, name)
+        if isinstance(changes, Nothing):
+            self._notes.append(changes.note)
+            return
+        self._changes.extend(changes)
+        for change in changes:
+            key = change.definition.name.lower()
+            if change.dropped:
+                del self._definitions[key]
+            else:
+                self._definitions[key] = change.definition
 
-    def _change(self, statement: Written, text: str, name: str) -> Change:
+    def _changes_of(self, statement: Written, text: str, name: str) -> tuple[Change, ...] | Nothing:
         known = self._known(statement, text)
         if known is not None:
-            return known.change(self._catalog, text, name)
+            return (known.change(self._catalog, text, name),)
         if isinstance(statement, Recurring):
             statement = statement.parsed(text)
-        change = change_of(statement, self._catalog, text, name)
-        if isinstance(statement, CreateQuery):
-            _TEMPLATES.learn(statement, change, self._catalog, text)
-        return change
+        changes = changes_of(statement, self._catalog, text, name)
+        if isinstance(statement, CreateQuery) and not isinstance(changes, Nothing):
+            _TEMPLATES.learn(statement, changes[0], self._catalog, text)
+        return changes
 
     def _known(self, statement: Written, text: str) -> Recurring | None:
         if isinstance(statement, Recurring) and statement.fits(self._catalog):
@@ -127,6 +133,7 @@ class _Definitions:
         changes, self._changes = tuple(self._changes), []
         writes, self._writes = tuple(self._writes), []
         statements = tuple(s for s in statements if not isinstance(s, Insert | Delete))
+        notes, self._notes = tuple(self._notes), []
         created = (c.definition for c in changes if not c.dropped)
         queries = tuple(
             d
@@ -134,7 +141,9 @@ class _Definitions:
             if isinstance(d, QueryDef) and self._definitions.get(d.name.lower()) is d
         )
         warnings = tuple(w for c in changes for w in c.warnings)
-        return Script(self._catalog, queries, statements, changes, warnings, tuple(errors), writes)
+        return Script(
+            self._catalog, queries, statements, changes, warnings, tuple(errors), writes, notes
+        )
 
 
 def _free_names(statements: Iterable[Written], catalog: Catalog) -> Iterator[str]:

@@ -18,7 +18,10 @@ from thalweg.cql.syntax import Name
 Outline = tuple[bool | str, ...]
 
 _BEGIN = re.compile(
-    rf"(?: {SKIPPED} )*+ (?P<start>) (?: (?i:CREATE) \s++ (?i:QUERY) \s++ (?P<name> {WORD}+ ) )?+",
+    rf"""
+    (?: {SKIPPED} )*+ (?P<start>)
+    (?: (?i:CREATE) \s++ (?i:QUERY) \s++ (?! (?i:IF) \s++ (?i:NOT) \b ) (?P<name> {WORD}+ ) )?+
+    """,
     re.VERBOSE | re.DOTALL,
 )
 _NEXT = re.compile(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
+from enum import StrEnum
 
 from thalweg.cql.errors import Span
 from thalweg.plan.expr import Value
@@ -387,6 +388,15 @@ class ColumnDef:
     wide: Span | None = None  # where it says WIDE
 
 
+class Mode(StrEnum):
+    """What a CREATE does with a name that is there already."""
+
+    NEW = "CREATE"  # it is an error
+    IF_NOT_EXISTS = "CREATE … IF NOT EXISTS"  # nothing
+    OR_REPLACE = "CREATE OR REPLACE"
+    ALTER = "ALTER"  # as OR REPLACE, and it has to be there
+
+
 @dataclass(frozen=True, slots=True)
 class CreateStream:
     """CREATE STREAM, or CREATE RELATION where `is_relation`."""
@@ -402,6 +412,7 @@ class CreateStream:
     source: str | None = None
     options: tuple[tuple[Name, str], ...] = ()
     retain: Duration | None = None
+    mode: Mode = Mode.NEW
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -416,6 +427,7 @@ class CreateTable:
     source: str | None = None
     refresh: Duration | None = None
     options: tuple[tuple[Name, str], ...] = ()
+    mode: Mode = Mode.NEW
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -443,30 +455,56 @@ class CreateView:
     name: Name
     columns: tuple[Name, ...]
     query: Query
+    mode: Mode = Mode.NEW
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class CreateQuery:
-    """CREATE QUERY, or a bare query, which has no name yet."""
+    """CREATE QUERY, ALTER QUERY, or a bare query, which has no name yet."""
 
     name: Name | None
     query: Query
     from_now: bool = False
+    mode: Mode = Mode.NEW
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSink:
+    """CREATE SINK name FROM query INTO 'target'."""
+
+    name: Name
+    query: Name
+    target: str
+    options: tuple[tuple[Name, str], ...] = ()
+    mode: Mode = Mode.NEW
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """ALTER STREAM (or RELATION) name ADD COLUMN column."""
+
+    kind: str
+    name: Name
+    column: ColumnDef
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """`kind` is STREAM, RELATION, TABLE, VIEW or QUERY."""
+    """`kind` is STREAM, RELATION, TABLE, VIEW, QUERY or SINK."""
 
     kind: str
     name: Name
+    if_exists: bool = False
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
+Creating = CreateStream | CreateTable | CreateView | CreateQuery | CreateSink
 Writing = Insert | Delete  # change rows, not definitions
-Statement = CreateStream | CreateTable | CreateView | CreateQuery | Drop | Writing
+Statement = Creating | AddColumn | Drop | Writing
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

@@ -60,12 +60,14 @@ class Recurring:
     def change(self, catalog: Catalog, text: str, default_name: str) -> Change:
         """What the statement defines. Raises Mistake."""
         if self.name is not None:
-            check_new(self.name, catalog)
+            check_new(self.name, catalog, "query")
         name = default_name if self.name is None else self.name.text
         start, end = self.span
         made = self.template
         plan = made.plan.filled(self.constants)
-        return Change(QueryDef(name, plan, text[start:end], made.from_now, made.template_id))
+        written = text[start:end]
+        query = QueryDef(name, plan, written, made.from_now, made.template_id)
+        return Change(query, text=written)
 
     def parsed(self, text: str) -> Statement:
         return parse_at(text, self.span[0])

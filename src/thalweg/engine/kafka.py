@@ -93,8 +93,20 @@ class Cluster:
     def _partitions(self, admin: Any) -> list[int]:
         topics = self._jvm.java.util.ArrayList()
         topics.add(self._address.topic)
-        found = _answer(admin.describeTopics(topics).allTopicNames())
+        try:
+            found = _answer(admin.describeTopics(topics).allTopicNames())
+        except KafkaError as error:
+            raise KafkaError(self._explained(str(error))) from None
         return sorted(p.partition() for p in found[self._address.topic].partitions())
+
+    def _explained(self, reason: str) -> str:
+        """What Kafka's own words mean to whoever gave the address."""
+        servers, topic = self._address
+        if "does not host this topic" in reason or "UnknownTopic" in reason:
+            return f"{servers} has no topic {topic}: create it first"
+        if "Timed out" in reason or "timed out" in reason:
+            return f"no broker answers at {servers}: is it running, and is this its address?"
+        return f"{servers}/{topic}: {reason}"
 
     def _map(self, items: dict[Any, Any]) -> Any:
         made = self._jvm.java.util.HashMap()

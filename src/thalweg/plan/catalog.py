@@ -1,4 +1,4 @@
-"""What is registered: streams, relations, views and queries."""
+"""What is registered: streams, relations, views, queries and sinks."""
 
 from __future__ import annotations
 
@@ -137,12 +137,22 @@ class QueryDef:
         return f"QueryDef({self.name}: {self.text})"
 
 
-Definition = StreamDef | ViewDef | QueryDef
+@dataclass(frozen=True, slots=True)
+class SinkDef:
+    """Where a query's rows are written to; what a target means is the sinks' affair."""
+
+    name: str
+    query: str
+    target: str
+    options: tuple[tuple[str, str], ...] = ()  # what OPTIONS (…) said, names in lower case
+
+
+Definition = StreamDef | ViewDef | QueryDef | SinkDef
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Definitions by lower-cased name; streams, views and queries share one name space."""
+    """Definitions by lower-cased name; streams, views, queries and sinks share one name space."""
 
     definitions: Mapping[str, Definition] = field(default_factory=dict, hash=False)
 
@@ -163,3 +173,6 @@ class Catalog:
 
     def queries(self) -> tuple[QueryDef, ...]:
         return tuple(d for d in self.definitions.values() if isinstance(d, QueryDef))
+
+    def sinks(self) -> tuple[SinkDef, ...]:
+        return tuple(d for d in self.definitions.values() if isinstance(d, SinkDef))

@@ -59,7 +59,7 @@ class Core:
 
     @property
     def signature(self) -> Signature:
-        return Signature(tuple(s.name for s in self.streams), slides_of(self.windows), self.joins)
+        return signature_of(self.streams, slides_of(self.windows), self.joins)
 
     @property
     def width(self) -> int:
@@ -81,6 +81,14 @@ class Signature:
     streams: tuple[str, ...]
     slides: tuple[int, ...]
     joins: tuple[Expr, ...]
+    widths: tuple[int, ...] = ()  # a stream that was given a column is another one
+
+
+def signature_of(
+    streams: tuple[StreamDef, ...], slides: tuple[int, ...], joins: tuple[Expr, ...]
+) -> Signature:
+    names, widths = tuple(s.name for s in streams), tuple(len(s.fields) for s in streams)
+    return Signature(names, slides, joins, widths)
 
 
 def slides_of(windows: tuple[TimeWindow, ...]) -> tuple[int, ...]:

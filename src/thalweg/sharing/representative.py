@@ -16,7 +16,7 @@ from thalweg.plan.catalog import StreamDef
 from thalweg.plan.expr import Col, Expr, children
 from thalweg.plan.nodes import Node
 from thalweg.plan.windows import TimeWindow
-from thalweg.sharing.core import Core, Residual, Signature, slides_of
+from thalweg.sharing.core import Core, Residual, Signature, signature_of, slides_of
 from thalweg.sharing.plans import core_plan, fields_of
 from thalweg.sharing.ranges import EVERYTHING, Range
 
@@ -32,7 +32,7 @@ class Representative:
 
     @property
     def signature(self) -> Signature:
-        return Signature(tuple(s.name for s in self.streams), slides_of(self.windows), self.joins)
+        return signature_of(self.streams, slides_of(self.windows), self.joins)
 
     def covers(self, core: Core) -> bool:
         """Whether the core's result can be made of this one's, columns included."""

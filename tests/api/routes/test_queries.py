@@ -20,6 +20,11 @@ def test_a_script_is_submitted_as_text_or_as_json(service: LiveService) -> None:
         "queries": ["q"],
         "created": ["S", "q"],
         "dropped": [],
+        "changes": [
+            {"did": "created", "kind": "stream", "name": "S"},
+            {"did": "created", "kind": "query", "name": "q"},
+        ],
+        "notes": [],
         "warnings": [],
         "notices": [],
     }

@@ -27,6 +27,7 @@ def test_rows_come_as_json_json_lines_or_arrow(taking: LiveService) -> None:
         "rejected": 0,
         "repeated": False,
         "reason": None,
+        "row": None,
     }
     http.post("/streams/S/tuples", json={"ts": 2, "a": 2})
     lines = '{"ts": 3, "a": 3}\n\n{"ts": 4, "a": 4}\n'
@@ -182,3 +183,32 @@ def test_decimals_keep_their_digits(service: LiveService) -> None:
 def test_frames_go_in_as_they_are(taking: LiveService) -> None:
     taking.site.push("S", pl.DataFrame({"TS": [1], "A": [1]}))
     assert taking.http.get("/streams/S").json()["arrived"] == 1
+
+
+def test_a_line_that_is_no_object_is_rejected_with_its_number_and_the_others_count(
+    service: LiveService,
+) -> None:
+    service.http.post("/streams", content="CREATE STREAM L (a INTEGER) TIMESTAMP BY ts")
+    lines = '{"ts":1,"a":1}\n\nnot json\n{"ts":2,"a":"x"}\n[1]\n{"ts":3,"a":3}\n'
+    answer = service.http.post(
+        "/streams/L/tuples", content=lines, headers={"content-type": "application/x-ndjson"}
+    ).json()
+    assert (answer["accepted"], answer["rejected"]) == (2, 3)
+    assert answer["reason"] == "not a JSON object: 'not json'"
+    assert answer["line"] == 3
+    rejects = service.http.get("/streams/L/rejects").text
+    assert rejects.count("\n") == 3
+    assert "is not a valid INTEGER" in rejects
+
+
+def test_a_push_to_a_finished_stream_is_an_error_but_for_a_repeated_one(
+    service: LiveService,
+) -> None:
+    service.http.post("/streams", content="CREATE STREAM L (a INTEGER) TIMESTAMP BY ts")
+    path, row = "/streams/L/tuples", [{"ts": 1, "a": 1}]
+    assert service.http.post(path, params={"batch_id": "b"}, json=row).json()["accepted"] == 1
+    service.http.post("/streams/L/finish")
+    answer = service.http.post(path, json=row)
+    assert answer.status_code == 409
+    assert answer.json()["detail"] == "L was finished; drop and re-create it to push again"
+    assert service.http.post(path, params={"batch_id": "b"}, json=row).json()["repeated"]

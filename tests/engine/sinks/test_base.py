@@ -60,6 +60,7 @@ def test_a_first_opening_is_in_the_book_before_any_tick(tmp_path: Path):
     sink = JsonLinesSink(tmp_path / "q.jsonl")
     open_where_it_was(store, "q", "file", sink)
     sink.write(numbers(1, 1))  # and no commit
+    sink.close()
     open_where_it_was(store, "q", "file", JsonLinesSink(tmp_path / "q.jsonl"))
     assert (tmp_path / "q.jsonl").read_text() == "before\n"
     store.close()

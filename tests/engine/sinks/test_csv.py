@@ -30,11 +30,13 @@ def test_what_a_crash_left_behind_is_cut_the_names_too(tmp_path: Path):
     first = opened(path)
     nothing = first.progress()
     first.write(numbers(1, 1))
+    first.close()
     again = opened(path, nothing)
     assert path.read_text() == ""
     again.write(numbers(1, 1))
     committed = again.progress()
     again.write(numbers(2, 2))
+    again.close()
     opened(path, committed)
     assert path.read_text() == "_ts,_op,n\n1,+,1\n"
 

@@ -19,6 +19,7 @@ def test_what_a_crash_left_behind_is_cut(tmp_path: Path):
     sink.write(numbers(1, 1, 2))
     committed = sink.progress()
     sink.write(numbers(2, 3, 4))  # and no commit
+    sink.close()
     again = JsonLinesSink(path)
     again.open(committed)
     assert values(path) == [1, 2]
@@ -44,3 +45,10 @@ def test_a_file_that_lost_committed_bytes_is_refused(tmp_path: Path):
     with pytest.raises(SinkError, match="has 6 bytes, but 100 were written"):
         JsonLinesSink(path).open(b"100")
     assert path.read_text() == "short\n"
+
+
+def test_two_sinks_on_one_file_are_refused(tmp_path: Path):
+    one = JsonLinesSink(tmp_path / "q.jsonl")
+    one.open(None)
+    with pytest.raises(SinkError, match="another sink writes to"):
+        JsonLinesSink(tmp_path / "q.jsonl").open(None)

@@ -83,3 +83,33 @@ def test_what_others_write_to_the_topic_is_passed_over(spark, broker):
 def test_without_spark_the_way_to_kafka_is_told(tmp_path):
     with pytest.raises(SinkError, match="Kafka is reached through Spark"):
         open_sink("kafka:h:9092/t", tmp_path)
+
+
+def test_upserts_go_to_the_partition_of_their_key(spark, broker, tmp_path):
+    topic = Topic(spark, broker, "upserts", 3)
+    options = {"key": "n", "form": "upserts", "kafka.acks": "all"}
+    sink = open_sink(topic.uri, tmp_path, spark, options)
+    sink.open(None)
+    for tick in range(1, 4):
+        sink.write(numbers(tick, *range(10 * tick, 10 * tick + 8)))
+    sink.progress()
+    received = topic.received()
+    assert len(received) == 24
+    assert len({partition for partition, _, _ in received}) > 1
+
+
+def test_a_missing_topic_and_a_missing_broker_are_told(spark, broker, tmp_path):
+    topic = Topic(spark, broker, "there", 1)
+    servers = topic.address.servers
+    with pytest.raises(SinkError, match="has no topic nowhere: create it first"):
+        open_sink(f"kafka:{servers}/nowhere", tmp_path, spark).open(None)
+    quick = {"kafka.default.api.timeout.ms": "2000", "kafka.request.timeout.ms": "1000"}
+    with pytest.raises(SinkError, match=r"no broker answers at 127\.0\.0\.1:1"):
+        open_sink("kafka:127.0.0.1:1/t", tmp_path, spark, quick).open(None)
+
+
+def test_options_that_exclude_each_other_are_refused(tmp_path):
+    with pytest.raises(SinkError, match="upserts need a key"):
+        open_sink("kafka:h:9092/t", tmp_path, None, {"form": "upserts"})
+    with pytest.raises(SinkError, match="option form is changes or upserts"):
+        open_sink("kafka:h:9092/t", tmp_path, None, {"form": "upsert"})

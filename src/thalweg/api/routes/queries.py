@@ -10,8 +10,10 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
+from thalweg.api.applying import apply
 from thalweg.api.bodies import NDJSON, pieces_of, submission_of
 from thalweg.api.bulk import submit_each
+from thalweg.api.changes import changes_json, verb_of
 from thalweg.api.events import events, lines_with_ids
 from thalweg.api.execute import execute
 from thalweg.api.problems import BadRequest, diagnostic_json
@@ -95,10 +97,19 @@ async def submit_many(request: Request) -> dict[str, Any]:
     pieces = await pieces_of(request)
     outcomes = await run_in_threadpool(submit_each, site_of(request), pieces)
     return {
-        "done": sum(len(o.created) + len(o.dropped) for o in outcomes),
+        "done": sum(len(o.changes) + len(o.notes) for o in outcomes),
         "failed": sum(len(o.errors) for o in outcomes),
         "results": [{"name": p.name, **asdict(o)} for p, o in zip(pieces, outcomes, strict=True)],
     }
+
+
+@router.post("/apply", openapi_extra=TEXTS_BODY)
+async def apply_texts(request: Request, dry_run: bool = False) -> dict[str, Any]:
+    """Make the texts what stands, in one transaction: `steps` says what was (or, with `dry_run`,
+    would be) created, altered, replaced, recreated and dropped, and what state is lost."""
+    pieces = await pieces_of(request)
+    done = await run_in_threadpool(apply, site_of(request), pieces, dry_run=dry_run)
+    return {"steps": [s.data() for s in done.steps], "unchanged": done.unchanged}
 
 
 async def run_submission(request: Request) -> dict[str, Any]:
@@ -111,11 +122,12 @@ async def run_submission(request: Request) -> dict[str, Any]:
 
 def done_json(site: Site, script: Script, text: str, name: str) -> dict[str, Any]:
     """What a script has done, as lists of names."""
-    created = [c.definition.name for c in script.changes if not c.dropped]
     return {
         "queries": [q.name for q in script.queries],
-        "created": created,
+        "created": [c.definition.name for c in script.changes if verb_of(c) == "created"],
         "dropped": [c.definition.name for c in script.changes if c.dropped],
+        "changes": changes_json(script),
+        "notes": list(script.notes),
         "warnings": [diagnostic_json(w, text, name) for w in script.warnings],
         "notices": [asdict(n) for n in site.notices(script.queries)],
     }
@@ -238,7 +250,8 @@ def _some_lines(reader: Reader, after: Position, limit: int) -> tuple[list[str],
     frontier = reader.frontier()
     lines: list[str] = []
     for page in reader.pages(after, frontier):
-        for id_, line in zip(page.ids(), lines_with_ids(page), strict=True):
+        ids = (*page.ids(), *([page.last] if page.mark is not None else []))
+        for id_, line in zip(ids, lines_with_ids(page), strict=True):
             if len(lines) == limit:
                 return lines, after
             lines.append(line)

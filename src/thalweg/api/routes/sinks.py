@@ -1,8 +1,9 @@
-"""/queries/{name}/sinks: where a query's rows are written to, beside being kept for readers."""
+"""/sinks: where queries' rows are written to, beside being kept for readers."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import asdict
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Request, Response
 
@@ -10,6 +11,13 @@ from thalweg.api.bodies import folder_of
 from thalweg.api.routes.queries import site_of
 
 router = APIRouter(tags=["queries"])
+
+
+@router.get("/sinks")
+def list_sinks(request: Request) -> list[dict[str, Any]]:
+    """All sinks: query, target, options, and why one was given up."""
+    site = site_of(request)
+    return [asdict(s) for s in site.sinks.all(site.catalog)]
 
 
 @router.post("/queries/{name}/sinks", status_code=201)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Body, Query, Request, Response
 
-from thalweg.api.bodies import ARROW, NDJSON, body_of, media_type, rows_of
+from thalweg.api.bodies import ARROW, NDJSON, body_of, line_numbers, media_type, rows_of
 from thalweg.api.problems import BadRequest
 from thalweg.api.routes.queries import CQL_BODY, run_submission, site_of
 from thalweg.engine.shared.state.names import late_file, rejects_file
@@ -83,7 +83,10 @@ async def push(
         receipt = site.push(
             stream.name, batch, partition=partition, batch_id=batch_id, patience_s=PATIENCE_S
         )
-        return asdict(receipt)
+        found = asdict(receipt)
+        if kind == NDJSON and receipt.row is not None:
+            found["line"] = line_numbers(body)[receipt.row]
+        return found
 
     # Threads of their own: pushes that wait for room must not keep others from being answered.
     return await to_thread.run_sync(land, limiter=pushers)

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from thalweg.cql import syntax
 from thalweg.cql.parser import parse_script
-from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef, ViewDef
+from thalweg.plan.catalog import Catalog, Definition, QueryDef, SinkDef, StreamDef, ViewDef
 from thalweg.plan.nodes import base_streams
 
 
 def dependents(definition: Definition, catalog: Catalog) -> list[ViewDef | QueryDef]:
-    if isinstance(definition, QueryDef):
+    if isinstance(definition, QueryDef | SinkDef):
         return []
     key = definition.name.lower()
     if isinstance(definition, StreamDef):
@@ -27,7 +27,7 @@ def dependents(definition: Definition, catalog: Catalog) -> list[ViewDef | Query
         keys = (key, *views)
         users = [q for q in catalog.queries() if any(_reads(q.text, k) for k in keys)]
         return [*views.values(), *users]
-    others = [d for d in catalog.definitions.values() if not isinstance(d, StreamDef)]
+    others: list[ViewDef | QueryDef] = [*catalog.views(), *catalog.queries()]
     return [u for u in others if u is not definition and _reads(u.text, key)]
 
 

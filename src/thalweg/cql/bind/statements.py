@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from thalweg.cql import syntax
 from thalweg.cql.bind.context import Context
 from thalweg.cql.bind.dependencies import dependents
 from thalweg.cql.bind.queries import Bound, bind_typed, renamed
-from thalweg.cql.bind.streams import bind_stream
+from thalweg.cql.bind.streams import bind_stream, options_of, with_column
 from thalweg.cql.bind.tables import bind_table
-from thalweg.cql.errors import Diagnostic, Mistake
-from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef, ViewDef
+from thalweg.cql.errors import Diagnostic, Mistake, did_you_mean
+from thalweg.cql.parser import parse_at
+from thalweg.cql.syntax import Mode
+from thalweg.plan.catalog import Catalog, Definition, QueryDef, SinkDef, StreamDef, ViewDef
 from thalweg.plan.nodes import Node
 from thalweg.plan.size import size_of
 from thalweg.plan.types import INTERVAL
@@ -19,43 +22,161 @@ from thalweg.plan.types import INTERVAL
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A definition that was created, or dropped."""
+    """A definition that was created, replaced (perhaps by itself) or dropped.
+
+    `text` makes it anew: a CREATE, whatever statement it came from. For a column that was added it
+    is the ALTER itself.
+    """
 
     definition: Definition
     dropped: bool = False
     warnings: tuple[Diagnostic, ...] = ()
+    replaced: Definition | None = None
+    text: str = ""
 
 
-def change_of(
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """A statement that finds what it wants: IF NOT EXISTS, IF EXISTS, the same query again."""
+
+    note: str
+
+
+def changes_of(
     statement: syntax.Statement, catalog: Catalog, text: str, default_name: str
-) -> Change:
+) -> tuple[Change, ...] | Nothing:
     """Raises Mistake. `default_name` is for a bare query."""
     try:
-        return _change_of(statement, catalog, text, default_name)
+        return _changes_of(statement, catalog, text, default_name)
     except RecursionError:
         # Operators nested to the left can still be too many for Python's stack.
         start = statement.span[0]
         raise Mistake("this statement is nested too deeply", (start, start + 1)) from None
 
 
-def _change_of(
+def _changes_of(
     statement: syntax.Statement, catalog: Catalog, text: str, default_name: str
+) -> tuple[Change, ...] | Nothing:
+    match statement:
+        case syntax.Drop():
+            return _drop(statement, catalog)
+        case syntax.AddColumn():
+            return (_add_column(statement, catalog, text),)
+        case syntax.Insert() | syntax.Delete():
+            raise AssertionError("it changes rows, no definition")
+    there = catalog.find(statement.name.text) if statement.name is not None else None
+    if there is not None and statement.mode is Mode.IF_NOT_EXISTS:
+        _check_kind(statement, there)
+        return Nothing(f"{kind_of(there)} {there.name} already stands")
+    if statement.mode is Mode.ALTER and there is None:
+        assert statement.name is not None
+        queries = [q.name for q in catalog.queries()]
+        raise Mistake(
+            f'there is no query "{statement.name.text}"',
+            statement.name.span,
+            did_you_mean(statement.name.text, queries),
+            unknown=statement.name.text,
+        )
+    if there is not None and statement.mode in (Mode.OR_REPLACE, Mode.ALTER):
+        _check_kind(statement, there)
+    elif statement.name is not None:
+        check_new(statement.name, catalog, _kind_word(statement))
+        there = None
+    made = _created(statement, catalog, text, default_name)
+    if there is None:
+        return (made,)
+    if _is_same(made.definition, there):
+        return Nothing(f"{kind_of(there)} {there.name} is that already")
+    made = replace(made, replaced=there)
+    if isinstance(made.definition, ViewDef):
+        return (made, *_rebound(made.definition, there, catalog, statement))
+    return (made,)
+
+
+def _created(
+    statement: syntax.Creating,
+    catalog: Catalog,
+    text: str,
+    default_name: str,
 ) -> Change:
     match statement:
         case syntax.CreateStream():
-            check_new(statement.name, catalog)
-            return Change(bind_stream(statement))
+            return Change(bind_stream(statement), text=_create_text(statement, text))
         case syntax.CreateTable():
-            check_new(statement.name, catalog)
-            return Change(bind_table(statement))
+            return Change(bind_table(statement), text=_create_text(statement, text))
         case syntax.CreateView():
             return _view(statement, catalog, text)
         case syntax.CreateQuery():
             return _query(statement, catalog, text, default_name)
-        case syntax.Drop():
-            return _drop(statement, catalog)
-        case _:
+        case syntax.CreateSink():
+            return _sink(statement, catalog, text)
+
+
+def _kind_word(statement: syntax.Statement) -> str:
+    match statement:
+        case syntax.CreateStream():
+            return "relation" if statement.is_relation else "stream"
+        case syntax.CreateTable():
+            return "table"
+        case syntax.CreateView():
+            return "view"
+        case syntax.CreateSink():
+            return "sink"
+        case syntax.CreateQuery():
+            return "query"
+        case syntax.AddColumn() | syntax.Drop():
+            return statement.kind.lower()
+        case syntax.Insert() | syntax.Delete():
             raise AssertionError("it changes rows, no definition")
+
+
+def _check_kind(statement: syntax.Statement, there: Definition) -> None:
+    """A thing is only taken for one of its own kind."""
+    wanted = _kind_word(statement)
+    if kind_of(there) != wanted:
+        assert statement.name is not None
+        raise Mistake(f'"{there.name}" is a {kind_of(there)}, not a {wanted}', statement.name.span)
+
+
+def _is_same(made: Definition, there: Definition) -> bool:
+    if isinstance(made, QueryDef) and isinstance(there, QueryDef):
+        return made.plan == there.plan and not made.from_now
+    if isinstance(made, ViewDef) and isinstance(there, ViewDef):
+        return made.plan == there.plan
+    return made == there
+
+
+def _rebound(
+    view: ViewDef, there: Definition, catalog: Catalog, statement: syntax.Statement
+) -> Iterator[Change]:
+    """Whoever reads a view that is replaced, by its own text, over the new one."""
+    current = catalog.with_definition(view)
+    for user in _in_order(dependents(there, catalog), catalog):
+        parsed = parse_at(user.text, 0)
+        assert isinstance(parsed, syntax.CreateView | syntax.CreateQuery)
+        try:
+            change = _created(parsed, current, user.text, user.name)
+        except Mistake as mistake:
+            assert statement.name is not None
+            message = f"{kind_of(user)} {user.name} could not stand on it: {mistake.message}"
+            raise Mistake(message, statement.name.span, mistake.hint) from None
+        if _is_same(change.definition, user):
+            change = replace(change, definition=user)  # it is written down behind the view
+        yield replace(change, replaced=user)
+        current = current.with_definition(change.definition)
+
+
+def _in_order(users: list[ViewDef | QueryDef], catalog: Catalog) -> list[ViewDef | QueryDef]:
+    """All that reads them, directly or not; each after what it reads."""
+    found: dict[str, ViewDef | QueryDef] = {}
+    waiting = list(users)
+    while waiting:
+        user = waiting.pop()
+        if user.name not in found:
+            found[user.name] = user
+            waiting += dependents(user, catalog)
+    order = list(catalog.definitions.values())  # a definition stands behind what it reads
+    return sorted(found.values(), key=order.index)
 
 
 def kind_of(definition: Definition) -> str:
@@ -68,34 +189,38 @@ def kind_of(definition: Definition) -> str:
             return "view"
         case QueryDef():
             return "query"
+        case SinkDef():
+            return "sink"
 
 
-def check_new(name: syntax.Name, catalog: Catalog) -> None:
+def check_new(name: syntax.Name, catalog: Catalog, kind: str) -> None:
     there = catalog.find(name.text)
     if there is not None:
-        raise Mistake(f'there already is a {kind_of(there)} "{there.name}"', name.span)
+        hint = None
+        if isinstance(there, QueryDef | ViewDef) and kind_of(there) == kind:
+            hint = f"CREATE OR REPLACE {kind.upper()} replaces it"
+        raise Mistake(f'there already is a {kind_of(there)} "{there.name}"', name.span, hint)
 
 
 def _view(statement: syntax.CreateView, catalog: Catalog, text: str) -> Change:
-    check_new(statement.name, catalog)
     context = Context(catalog, text, defining=statement.name.text)
     bound = bind_typed(statement.query, context)
     plan = renamed(bound.node, statement.columns) if statement.columns else bound.node
     _check_size(plan, statement)
-    view = ViewDef(statement.name.text, plan, _source(statement, text))
-    return Change(view, warnings=_warnings(context, text))
+    written = _create_text(statement, text)
+    view = ViewDef(statement.name.text, plan, written)
+    return Change(view, warnings=_warnings(context, text), text=written)
 
 
 def _query(statement: syntax.CreateQuery, catalog: Catalog, text: str, default_name: str) -> Change:
-    if statement.name is not None:
-        check_new(statement.name, catalog)
     name = statement.name.text if statement.name is not None else default_name
     context = Context(catalog, text, defining=name if statement.name else None)
     bound = bind_typed(statement.query, context)
     _check_printable(bound)
     _check_size(bound.node, statement)
-    query = QueryDef(name, bound.node, _source(statement, text), statement.from_now)
-    return Change(query, warnings=_warnings(context, text))
+    written = _create_text(statement, text)
+    query = QueryDef(name, bound.node, written, statement.from_now)
+    return Change(query, warnings=_warnings(context, text), text=written)
 
 
 def _check_size(plan: Node, statement: syntax.CreateView | syntax.CreateQuery) -> None:
@@ -107,8 +232,38 @@ def _check_size(plan: Node, statement: syntax.CreateView | syntax.CreateQuery) -
         raise Mistake(f"this is too large to run: {excess}", span, hint)
 
 
-def _source(statement: syntax.Statement, text: str) -> str:
-    return text[statement.span[0] : statement.span[1]]
+def _sink(statement: syntax.CreateSink, catalog: Catalog, text: str) -> Change:
+    wanted = statement.query
+    query = catalog.find(wanted.text)
+    if query is None:
+        hint = did_you_mean(wanted.text, [q.name for q in catalog.queries()])
+        message = f'there is no query "{wanted.text}"'
+        raise Mistake(message, wanted.span, hint, unknown=wanted.text)
+    if not isinstance(query, QueryDef):
+        hint = f"a sink writes a query's rows: CREATE QUERY … AS SELECT * FROM {query.name}"
+        raise Mistake(f'"{query.name}" is a {kind_of(query)}', wanted.span, hint)
+    sink = SinkDef(statement.name.text, query.name, statement.target, options_of(statement.options))
+    return Change(sink, text=_create_text(statement, text))
+
+
+def _add_column(statement: syntax.AddColumn, catalog: Catalog, text: str) -> Change:
+    there = catalog.find(statement.name.text)
+    if there is None:
+        hint = did_you_mean(statement.name.text, [s.name for s in catalog.streams()])
+        message = f'there is no {statement.kind.lower()} "{statement.name.text}"'
+        raise Mistake(message, statement.name.span, hint, unknown=statement.name.text)
+    _check_kind(statement, there)
+    assert isinstance(there, StreamDef)
+    start, end = statement.span
+    return Change(with_column(there, statement.column), replaced=there, text=text[start:end])
+
+
+def _create_text(statement: syntax.Statement, text: str) -> str:
+    """The statement as a plain CREATE; a bare query as it stands."""
+    start, end = statement.span
+    if statement.name is None or getattr(statement, "mode", Mode.NEW) is Mode.NEW:
+        return text[start:end]
+    return f"CREATE {_kind_word(statement).upper()} {text[statement.name.span[0] : end]}"
 
 
 def _warnings(context: Context, text: str) -> tuple[Diagnostic, ...]:
@@ -122,11 +277,13 @@ def _check_printable(bound: Bound) -> None:
             raise Mistake(f'column "{f.name}" is an INTERVAL, which has no output form', span, hint)
 
 
-def _drop(statement: syntax.Drop, catalog: Catalog) -> Change:
+def _drop(statement: syntax.Drop, catalog: Catalog) -> tuple[Change, ...] | Nothing:
     name = statement.name
     there = catalog.find(name.text)
     wanted = statement.kind.lower()
     if there is None:
+        if statement.if_exists:
+            return Nothing(f"there is no {wanted} {name.text} to drop")
         raise Mistake(f'there is no {wanted} "{name.text}"', name.span, unknown=name.text)
     if kind_of(there) != wanted:
         hint = f"DROP {kind_of(there).upper()} {there.name}"
@@ -137,4 +294,6 @@ def _drop(statement: syntax.Drop, catalog: Catalog) -> Change:
         more = f" and {len(users) - 5} more" if len(users) > 5 else ""
         message = f'"{there.name}" is still used by {what}{more}'
         raise Mistake(message, name.span, "drop those first")
-    return Change(there, dropped=True)
+    # A query's sinks have nothing to write without it.
+    sinks = (s for s in catalog.sinks() if s.query == there.name and isinstance(there, QueryDef))
+    return (*(Change(s, dropped=True) for s in sinks), Change(there, dropped=True))

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from thalweg.cql.bind.windows import instants
 from thalweg.cql.errors import Mistake
-from thalweg.cql.syntax import CreateStream, Duration, Name
+from thalweg.cql.syntax import ColumnDef, CreateStream, Duration, Name
 from thalweg.cql.units import microseconds
 from thalweg.plan.catalog import MICROSECONDS_PER_MILLISECOND, Field, StreamDef
 from thalweg.plan.types import BIGINT, DATE, INTEGER, TIMESTAMP, SqlType
 
 OPERATION_COLUMN = "op"
+
+
+def with_column(stream: StreamDef, column: ColumnDef) -> StreamDef:
+    """With one more column, behind the others; older tuples have NULL in it."""
+    key = column.name.text.lower()
+    if key in (f.name.lower() for f in stream.fields) or key == stream.timestamp.lower():
+        raise Mistake(f'{stream.name} already has a column "{column.name.text}"', column.name.span)
+    if stream.is_relation:
+        _check_not_op(column)
+    return replace(stream, fields=(*stream.fields, Field(column.name.text, column.type)))
+
+
+def _check_not_op(column: ColumnDef) -> None:
+    if column.name.text.lower() == OPERATION_COLUMN:
+        hint = "leave it out: it says + or - and is never part of the row"
+        raise Mistake("op is the changelog's own column", column.name.span, hint)
 
 
 def bind_stream(statement: CreateStream) -> StreamDef:
@@ -18,9 +36,8 @@ def bind_stream(statement: CreateStream) -> StreamDef:
         key = column.name.text.lower()
         if key in seen:
             raise Mistake(f'two columns are named "{column.name.text}"', column.name.span)
-        if statement.is_relation and key == OPERATION_COLUMN:
-            hint = "leave it out: it says + or - and is never part of the row"
-            raise Mistake("op is the changelog's own column", column.name.span, hint)
+        if statement.is_relation:
+            _check_not_op(column)
         if statement.is_relation and column.wide is not None:
             raise Mistake("a relation is kept whole", column.wide, "leave WIDE out")
         seen.add(key)

@@ -1,4 +1,4 @@
-"""Statements: CREATE STREAM, RELATION, VIEW and QUERY, DROP, and bare queries.
+"""Statements: CREATE STREAM, RELATION, VIEW, QUERY and SINK, ALTER, DROP, and bare queries.
 
 Tables are in a file of their own.
 """
@@ -12,17 +12,20 @@ from thalweg.cql.lexer import Kind
 from thalweg.cql.parser.tables import TableParser
 from thalweg.cql.parser.types import is_type, parse_type
 from thalweg.cql.syntax import (
+    AddColumn,
     ColumnDef,
     CreateQuery,
+    CreateSink,
     CreateStream,
     CreateView,
     Drop,
+    Mode,
     Name,
     Statement,
 )
 
-DEFINABLE = ("STREAM", "RELATION", "TABLE", "VIEW", "QUERY")
-_WANTED = "STREAM, RELATION, TABLE, VIEW or QUERY"
+DEFINABLE = ("STREAM", "RELATION", "TABLE", "VIEW", "QUERY", "SINK")
+_WANTED = "STREAM, RELATION, TABLE, VIEW, QUERY or SINK"
 
 
 class StatementParser(TableParser):
@@ -41,46 +44,102 @@ class StatementParser(TableParser):
             return CreateQuery(None, query, span=self.since(start))
         if self.accept("DROP"):
             kind = self._kind("DROP")
-            return Drop(kind, self.name("a name"), self.since(start))
+            if_exists = self._if_exists()
+            return Drop(kind, self.name("a name"), if_exists, self.since(start))
+        if self.accept("ALTER"):
+            return self._alteration(start)
         if self.accept("INSERT"):
             return self.insert(start)
         if self.accept("DELETE"):
             return self.delete(start)
         if not self.accept("CREATE"):
-            raise self.unexpected("CREATE, DROP, INSERT, DELETE or a query")
-        kind = self._kind("CREATE")
+            raise self.unexpected("CREATE, ALTER, DROP, INSERT, DELETE or a query")
+        mode = self._or_replace()
+        kind = self._kind("CREATE" if mode is Mode.NEW else "CREATE OR REPLACE")
+        mode = self._if_not_exists(mode)
+        match kind:
+            case "VIEW":
+                return self._view(start, mode)
+            case "QUERY":
+                return self._query_definition(start, mode)
+            case "SINK":
+                return self._sink(start, mode)
+        if mode is Mode.OR_REPLACE:
+            hint = "a stream's tuples would be lost: ALTER … ADD COLUMN, or DROP it first"
+            raise Mistake(f"a {kind.lower()} can't be replaced", self.previous.span, hint)
         if kind == "TABLE":
-            return self.table(start)
-        if kind == "VIEW":
-            return self._view(start)
-        if kind == "QUERY":
-            return self._query_definition(start)
-        return self._stream(start, is_relation=kind == "RELATION")
+            return self.table(start, mode)
+        return self._stream(start, mode, is_relation=kind == "RELATION")
+
+    def _or_replace(self) -> Mode:
+        if not self.accept("OR"):
+            return Mode.NEW
+        self.expect("REPLACE", "after CREATE OR")
+        return Mode.OR_REPLACE
+
+    def _if_not_exists(self, mode: Mode) -> Mode:
+        # A thing may be called "if": only IF NOT is the clause.
+        if not (self.at("IF") and self.peek().key == "NOT"):
+            return mode
+        clause = self.advance()
+        self.advance()
+        self.expect("EXISTS", "after IF NOT")
+        if mode is Mode.OR_REPLACE:
+            raise Mistake("OR REPLACE and IF NOT EXISTS exclude each other", clause.span)
+        return Mode.IF_NOT_EXISTS
+
+    def _if_exists(self) -> bool:
+        if not (self.at("IF") and self.peek().key == "EXISTS"):
+            return False
+        self.advance()
+        self.advance()
+        return True
+
+    def _alteration(self, start: int) -> Statement:
+        """QUERY name AS …, or STREAM name ADD COLUMN name type"""
+        if self.accept("QUERY"):
+            return self._query_definition(start, Mode.ALTER)
+        if self.token.key not in ("STREAM", "RELATION"):
+            raise self.unexpected("QUERY, STREAM or RELATION", "after ALTER")
+        kind = self.advance().key
+        name = self.name(f"the name of the {kind.lower()}")
+        self.expect("ADD", f"after the {kind.lower()}'s name")
+        self.accept("COLUMN")
+        return AddColumn(kind, name, self._column_definition(), self.since(start))
 
     def _kind(self, verb: str) -> str:
         if self.token.key not in DEFINABLE:
             raise self.unexpected(_WANTED, f"after {verb}")
         return self.advance().key
 
-    def _view(self, start: int) -> CreateView:
+    def _view(self, start: int, mode: Mode) -> CreateView:
         name = self.name("a name for the view")
         columns = self.names("a column name") if self.at("(") else ()
         self.expect("AS", "after the view's name")
         query = self.query()
-        return CreateView(name, columns, query, self.since(start))
+        return CreateView(name, columns, query, mode, self.since(start))
 
-    def _query_definition(self, start: int) -> CreateQuery:
+    def _query_definition(self, start: int, mode: Mode) -> CreateQuery:
         name = self.name("a name for the query")
         from_now = self.accept("FROM")
         if from_now:
             self.expect("NOW", "after FROM")
         self.expect("AS", "before the query's text")
         query = self.query()
-        return CreateQuery(name, query, from_now, self.since(start))
+        return CreateQuery(name, query, from_now, mode, self.since(start))
+
+    def _sink(self, start: int, mode: Mode) -> CreateSink:
+        name = self.name("a name for the sink")
+        self.expect("FROM", "and the query whose rows are written")
+        query = self.name("the query whose rows are written")
+        self.expect("INTO", "and where they are written to")
+        target = self.string("a target in single quotes, such as 'parquet:out'")
+        options = self.options_clause()["options"] if self.accept("OPTIONS") else ()
+        return CreateSink(name, query, target, options, mode, self.since(start))
 
     # --- CREATE STREAM and CREATE RELATION --------------------------------------------------------
 
-    def _stream(self, start: int, is_relation: bool) -> CreateStream:
+    def _stream(self, start: int, mode: Mode, is_relation: bool) -> CreateStream:
         name = self.name("a name for the relation" if is_relation else "a name for the stream")
         columns = self._columns()
         clauses: dict[str, Any] = {}
@@ -93,7 +152,7 @@ class StatementParser(TableParser):
         if "timestamp" not in clauses:
             raise self.unexpected("TIMESTAMP BY", "and the column that stamps each tuple")
         span = self.since(start)
-        return CreateStream(name, columns, is_relation=is_relation, span=span, **clauses)
+        return CreateStream(name, columns, is_relation=is_relation, mode=mode, span=span, **clauses)
 
     def _columns(self) -> tuple[ColumnDef, ...]:
         self.expect("(", "and the columns")

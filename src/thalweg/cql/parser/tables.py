@@ -8,7 +8,7 @@ from thalweg.cql.errors import Mistake
 from thalweg.cql.lexer import Kind
 from thalweg.cql.parser.queries import QueryParser
 from thalweg.cql.parser.types import parse_type
-from thalweg.cql.syntax import ColumnDef, CreateTable, Delete, Expr, Insert, Name
+from thalweg.cql.syntax import ColumnDef, CreateTable, Delete, Expr, Insert, Mode, Name
 
 _NOT_OF_TABLES = {
     "TIMESTAMP": "a table's rows have no timestamps: they hold from the moment they come in",
@@ -18,7 +18,7 @@ _NOT_OF_TABLES = {
 
 
 class TableParser(QueryParser):
-    def table(self, start: int) -> CreateTable:
+    def table(self, start: int, mode: Mode) -> CreateTable:
         name = self.name("a name for the table")
         columns, key = self._table_columns()
         clauses: dict[str, Any] = {}
@@ -32,7 +32,7 @@ class TableParser(QueryParser):
             if clauses.keys() & clause.keys():
                 raise Mistake(f"{token.key} is given twice", token.span)
             clauses |= clause
-        return CreateTable(name, columns, key, span=self.since(start), **clauses)
+        return CreateTable(name, columns, key, mode=mode, span=self.since(start), **clauses)
 
     def _table_clause(self) -> dict[str, Any] | None:
         if self.accept("FROM"):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ from thalweg.engine.shared.groups.roster import Roster, Snapshot
 from thalweg.engine.shared.ingest.landing import Landing, Receipt
 from thalweg.engine.shared.older_relations import adopt_relations
 from thalweg.engine.shared.registering import Registering
+from thalweg.engine.shared.replacing import retire
 from thalweg.engine.shared.results.archive import Archive
 from thalweg.engine.shared.results.contents import Contents
 from thalweg.engine.shared.results.emission import Emission, Outlet
@@ -95,7 +96,7 @@ class SharedEngine:
             self.store.write_note("contents", str(oldest - 1).encode())
         self._has_adopted = self.store.tick()[0] == 0
         self._pool = Pool()
-        self._durable = durable
+        self.durable = durable
         self._lock = threading.RLock()
         (self.folder / "pushed").mkdir(exist_ok=True)
         plan_files = PlanFiles(self.folder / "plans")
@@ -139,17 +140,29 @@ class SharedEngine:
         with self._lock:
             self.streams[stream.name] = stream
 
-    def add_queries(self, queries: Iterable[QueryDef]) -> list[Run]:
+    def alter_stream(self, stream: StreamDef) -> None:
+        """A stream that stands has one more column: NULL in all tuples that have come."""
+        with self._lock, self.store.transaction():
+            before = self.streams[stream.name]
+            for place in range(len(before.fields), len(stream.fields)):
+                self.store.inputs.add_column(stream.name, place)
+            self.streams[stream.name] = stream
+            self.roster.touch()
+
+    def add_queries(
+        self, queries: Iterable[QueryDef], starts: Mapping[str, int] | None = None
+    ) -> list[Run]:
         """Register queries; they take part from the next tick on, and begin together.
 
-        A query that the book knows (after a restart) goes on where it was.
+        A query that the book knows (after a restart) goes on where it was. `starts` are the
+        instants of those that have replaced others.
         """
         with self._lock:
             wanted = list(queries)
             if not wanted:
                 return []
             registering = Registering(
-                self.store, self.streams, self.grouping.sharing, self._pool, wanted
+                self.store, self.streams, self.grouping.sharing, self._pool, wanted, starts or {}
             )
             made = registering.runs()
             self.store.runs.begin(registering.fresh())
@@ -160,16 +173,29 @@ class SharedEngine:
     def drop_query(self, name: str) -> None:
         """With its results and its state; it need not run."""
         with self._lock:
-            self.store.runs.delete(name)
             self.store.outputs.delete(name)
-            if name not in self.roster.queries:
-                return
-            group = self.roster.remove(name)
-            if group is not None and not self.roster.members_of(group):
-                self.store.runs.end_group(group, self.store.tick()[0])
-                self.roster.end(group)
-            elif group is not None:
-                self.grouping.member_left(group)
+            self.store.versions.delete(name)
+            self.leave(name)
+
+    def leave(self, name: str) -> None:
+        """Stop computing a query, for good; what it has said stays."""
+        self.store.runs.delete(name)
+        if name not in self.roster.queries:
+            return
+        group = self.roster.remove(name)
+        if group is not None and not self.roster.members_of(group):
+            self.store.runs.end_group(group, self.store.tick()[0])
+            self.roster.end(group)
+        elif group is not None:
+            self.grouping.member_left(group)
+
+    def replace_queries(self, replaced: Iterable[tuple[QueryDef, QueryDef]]) -> list[Run]:
+        """Old ones end and new ones of the same names begin, at instants of their own."""
+        with self._lock, self.store.transaction():
+            pairs = list(replaced)
+            found = {new.name: retire(self, old, new) for old, new in pairs}
+            starts = {name: at for name, at in found.items() if at is not None}
+            return self.add_queries([new for _, new in pairs], starts)
 
     def drop_stream(self, name: str) -> None:
         """With its tuples, progress and counts. No query reads it any more."""
@@ -270,11 +296,17 @@ class SharedEngine:
         with self._lock:
             began = time.perf_counter()
             cut = self.ticks.pending()
+            begun = bool(self.roster.successors())
             if cut is None:
                 self.adopt_relations()
                 self._regroup()
                 cut = self.ticks.write_down(limit, is_idle)
-            return None if cut is None else self.ticks.run(cut, began)
+            if cut is None:
+                return None
+            done = self.ticks.run(cut, began)
+            if begun:
+                self.grouping.queries_came()  # who has replaced another may be answered with others
+            return done
 
     def run_to_end(self, *, limit: int | None = None) -> list[Tick]:
         """Ticks until nothing is left to do."""
@@ -304,7 +336,7 @@ class SharedEngine:
         if grouping.sharing is Sharing.NEVER or grouping.settled or grouping.waits_after == now:
             return
         actions = RegroupActions(
-            self.store, self.manifest, self.roster, grouping, durable=self._durable
+            self.store, self.manifest, self.roster, grouping, durable=self.durable
         )
         regroup(actions)
         grouping.settled = actions.settled

@@ -16,6 +16,7 @@ from thalweg.engine.shared.groups.cost_model import Sharing
 from thalweg.engine.shared.state.names import GROUP
 from thalweg.engine.shared.state.runs import Begun
 from thalweg.engine.shared.state.store import Store
+from thalweg.engine.shared.state.versions import Ended
 from thalweg.engine.shared.tick.cut import Cut, watermark
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.plan.nodes import check_output, resolution_us
@@ -51,9 +52,11 @@ class Registering:
         sharing: Sharing,
         pool: Pool,
         queries: Sequence[QueryDef],
+        starts: Mapping[str, int],
     ) -> None:
         self._store, self._streams, self._sharing, self._queries = store, streams, sharing, queries
         self._pool = pool  # of what many queries have in common
+        self._starts = starts  # of those that go on where another version ended
         self._watermark = cache(self._find_watermark)
         self._complete_from = cache(store.inputs.complete_from)
         self._cuts = store.inputs.cuts()
@@ -63,6 +66,7 @@ class Registering:
                 raise NameTaken(f"{name}: names that begin with {GROUP} are the engine's own")
         self._known = store.runs.begun(names)
         self._groups = store.runs.groups_of(names)
+        self._replaces = _pending(store, names)
         last, record = store.tick()
         self._pending = None if record is None else msgspec.msgpack.decode(record, type=Cut)
         self._epoch = last + 1
@@ -97,6 +101,8 @@ class Registering:
             begun = msgspec.structs.replace(
                 self._begun_of(query, common), run=self._numbers[query.name]
             )
+            if query.name in self._starts:
+                begun = _beginning_at(begun, self._starts[query.name], query.from_now)
             self._fresh.append((query.name, begun))
         horizons = self._pool.one(_pairs(begun.horizons))
         return Run(
@@ -112,6 +118,7 @@ class Registering:
             lasting_plan=begun.epoch < self._lasting_before,
             gaps=self._gaps(query, begun) if horizons else (),
             keeps_content=common.keeps_content,
+            replaces=self._replaces.get(query.name),
         )
 
     def _gaps(self, query: QueryDef, begun: Begun) -> tuple[Gap, ...]:
@@ -205,6 +212,19 @@ class Registering:
         is_in_sight = started is None or started < reduced - 1
         looks = is_in_sight or looks_at_history(query.plan, relation)
         return reduced - 1 if looks else BEGINNING
+
+
+def _pending(store: Store, names: Iterable[str]) -> dict[str, Ended]:
+    """The last versions of those whose successors have not spoken yet."""
+    lineages = store.versions.lineages(names)
+    return {q: store.versions.ended(q)[-1] for q, lineage in lineages.items() if lineage.pending}
+
+
+def _beginning_at(begun: Begun, start: int, from_now: bool) -> Begun:
+    horizons = begun.horizons
+    if from_now:
+        horizons = {s: max(start, h) for s, h in horizons.items()}
+    return msgspec.structs.replace(begun, started=start, horizons=horizons)
 
 
 def _pairs(horizons: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 
 from thalweg.engine.sinks.base import SinkError
 
 
-class AppendedFile:
-    """Bytes at the end of a file. A file that was there before the first opening is continued."""
+class FileLock:
+    """One writer at a time has a file or folder; the lock goes with the process."""
 
-    def __init__(self, path: Path, *, durable: bool = True) -> None:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: int | None = None
+
+    def acquire(self) -> None:
+        self.release()
+        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o644)
+        try:
+            lock(self._file, self._path.parent)
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def lock(file: int, path: Path) -> None:
+    """Raises SinkError if somebody has it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise SinkError(
+            f"another sink writes to {path}: two would spoil it. Choose another place."
+        ) from None
+
+
+class AppendedFile:
+    """Bytes at the end of a file. A file that was there before the first opening is continued.
+
+    It is locked, unless it is a part of something that is.
+    """
+
+    def __init__(self, path: Path, *, durable: bool = True, is_shared: bool = False) -> None:
         self.path = path
-        self._durable = durable
+        self._durable, self._is_shared = durable, is_shared
         self._file: int | None = None
         self._length = 0
         self._synced = 0
@@ -22,6 +58,12 @@ class AppendedFile:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         is_new = not self.path.exists()
         self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o644)
+        if not self._is_shared:
+            try:
+                lock(self._file, self.path)
+            except SinkError:
+                self.close()
+                raise
         there = os.fstat(self._file).st_size
         if committed is not None and there < committed:
             self.close()

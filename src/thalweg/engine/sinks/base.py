@@ -14,6 +14,8 @@ from thalweg.engine.shared.state.store import Store
 class SinkError(ValueError):
     """A sink that can't be opened as asked, and what to do about it."""
 
+    sink: str | None = None  # its name, where it has one
+
 
 class Sink(Protocol):
     """Takes the emissions of one query, tick by tick; one without rows only says how far its result
@@ -31,6 +33,17 @@ class Sink(Protocol):
     def progress(self) -> bytes: ...
 
     def close(self) -> None: ...
+
+
+class WaitingSink(Protocol):
+    """A sink that lets rows wait to write many at once. Both say whether they have written some, so
+    that its progress has to be committed."""
+
+    def rest(self) -> bool:
+        """Nothing comes for a while."""
+
+    def finish(self) -> bool:
+        """Nothing comes any more for now."""
 
 
 class BulkSink(Protocol):
@@ -86,8 +99,22 @@ class SinkOutlet:
     def _remove(self, key: Key) -> Sink | BulkSink:
         self._before.pop(key)
         sink = self._sinks.pop(key)
+        if hasattr(sink, "finish"):
+            with suppress(Exception):  # it may be closed because it can't write
+                sink.finish()
         sink.close()
         return sink
+
+    def has(self, query: str, name: str) -> bool:
+        return (query, name) in self._sinks
+
+    def fixed(self, query: str) -> list[str]:
+        """Sinks of a query that can't take other columns than they have."""
+        return [
+            name
+            for (q, name), sink in self._sinks.items()
+            if q == query and getattr(sink, "has_fixed_columns", False)
+        ]
 
     def wants(self, query: str) -> bool:
         return bool(self._of_all or self._of.get(query))
@@ -104,11 +131,15 @@ class SinkOutlet:
             bulk.write_all(output)
         if not any(self._of.values()):
             return  # nobody asks who of a family said what
-        said = {e.query: e for e in output.each() if e.query in self._of}
+        said: dict[str, list[Emission]] = {}
+        for emission in output.each():
+            if emission.query in self._of:
+                said.setdefault(emission.query, []).append(emission)
         for query, sinks in self._of.items():
-            emission = said.get(query) or output.quiet(query)
-            for sink in sinks if emission is not None else ():
-                sink.write(emission)
+            if sinks:
+                for emission in _with_frontier(said.get(query, []), output.quiet(query)):
+                    for sink in sinks:
+                        sink.write(emission)
 
     def _roll_back(self) -> None:
         """A tick comes again without a crash (a task or another sink failed in it)."""
@@ -127,12 +158,28 @@ class SinkOutlet:
     def write_progress(self, store: Store) -> None:
         store.outputs.write_progress({key: sink.progress() for key, sink in self._sinks.items()})
 
+    def rest(self) -> bool:
+        """Between ticks: let sinks write what has waited; whether progress has to be written."""
+        written = [s.rest() for s in self._sinks.values() if hasattr(s, "rest")]
+        return any(written)
+
+    def finish(self) -> bool:
+        written = [s.finish() for s in self._sinks.values() if hasattr(s, "finish")]
+        return any(written)
+
     def close(self) -> None:
         for query, name in list(self._sinks):
             if query == EVERY_QUERY:
                 self.detach_all(name)
             else:
                 self.detach(query, name)
+
+
+def _with_frontier(said: list[Emission], quiet: Emission | None) -> list[Emission]:
+    """What a query says in a tick; it moves on also where the version that stands says nothing."""
+    if quiet is None or any(e.run == quiet.run for e in said):
+        return said
+    return [*said, quiet]
 
 
 def open_where_it_was(store: Store, query: str, name: str, sink: Sink | BulkSink) -> None:

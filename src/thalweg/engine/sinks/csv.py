@@ -12,8 +12,11 @@ from thalweg.engine.sinks.flat import flat
 class CsvSink:
     """Columns `_ts`, `_op` and the query's own; NULL is empty, an empty text is `""`.
 
-    A new file starts with the columns' names; one that was there before is only continued.
+    A new file starts with the columns' names; one that was there before is only continued. Behind
+    the last row of a version of the query stands one whose `_op` is `end`, without values.
     """
+
+    has_fixed_columns = True  # its first line names them
 
     def __init__(self, path: Path | str, *, durable: bool = True) -> None:
         self._file = AppendedFile(Path(path), durable=durable)
@@ -22,12 +25,14 @@ class CsvSink:
         self._file.open(None if committed is None else int(committed))
 
     def write(self, emission: Emission) -> None:
-        if not emission.rows.height:
-            return
-        text = flat(emission).write_csv(
-            include_header=self._file.length == 0, datetime_format="%Y-%m-%dT%H:%M:%S%.f"
-        )
-        self._file.append(text.encode())
+        if emission.rows.height:
+            text = flat(emission).write_csv(
+                include_header=self._file.length == 0, datetime_format="%Y-%m-%dT%H:%M:%S%.f"
+            )
+            self._file.append(text.encode())
+        if emission.mark is not None:
+            mark = f"{emission.mark.instant},end" + "," * len(emission.columns)
+            self._file.append(f"{mark}\n".encode())
 
     def progress(self) -> bytes:
         return str(self._file.sync()).encode()

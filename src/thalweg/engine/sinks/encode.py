@@ -50,6 +50,8 @@ def json_rows(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.Expr:
 
 def json_lines(emission: Emission) -> pl.Series:
     """For each row `{"query":…,"ts":…,"op":…,"row":{…}}` and a line end."""
+    if not emission.rows.height:
+        return pl.Series("line", [], pl.String)
     op = pl.when(pl.col(OP) > 0).then(pl.lit("+")).otherwise(pl.lit("-"))
     line = pl.concat_str(
         pl.lit(f'{{"query":{json.dumps(emission.query, ensure_ascii=False)},"ts":'),
@@ -61,6 +63,16 @@ def json_lines(emission: Emission) -> pl.Series:
         pl.lit("}\n"),
     )
     return emission.rows.select(line.alias("line")).to_series()
+
+
+def mark_line(emission: Emission) -> str:
+    """The end mark of a version, as a line like those of rows, whose `op` is `end`."""
+    assert emission.mark is not None
+    mark = {"query": emission.query, "ts": emission.mark.instant, "op": "end", "row": {}}
+    text = json.dumps(
+        {**mark, "version": emission.mark.version}, ensure_ascii=False, separators=(",", ":")
+    )
+    return f"{text}\n"
 
 
 def text_bytes(lines: pl.Series) -> memoryview:

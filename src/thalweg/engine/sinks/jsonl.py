@@ -6,11 +6,12 @@ from pathlib import Path
 
 from thalweg.engine.shared.results.emission import Emission
 from thalweg.engine.sinks.append import AppendedFile
-from thalweg.engine.sinks.encode import json_lines, text_bytes
+from thalweg.engine.sinks.encode import json_lines, mark_line, text_bytes
 
 
 class JsonLinesSink:
-    """`{"query":…,"ts":…,"op":…,"row":{…}}`, a line for each change."""
+    """`{"query":…,"ts":…,"op":…,"row":{…}}`, a line for each change, and one whose `op` is `end`
+    behind each version of the query."""
 
     def __init__(self, path: Path | str, *, durable: bool = True) -> None:
         self._file = AppendedFile(Path(path), durable=durable)
@@ -21,6 +22,8 @@ class JsonLinesSink:
     def write(self, emission: Emission) -> None:
         if emission.rows.height:
             self._file.append(text_bytes(json_lines(emission)))
+        if emission.mark is not None:
+            self._file.append(mark_line(emission).encode())
 
     def progress(self) -> bytes:
         return str(self._file.sync()).encode()

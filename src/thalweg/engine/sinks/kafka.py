@@ -1,4 +1,5 @@
-"""Kafka: a record for each change; its headers have the query and the row's id.
+"""Kafka: a record for each change, or for each key that has changed; its headers have the query and
+the row's id.
 
 With each tick, the topic's end is committed. After a crash the sink looks at what lies behind that
 end, and drops those rows of the repeated tick that are there already: exactly once from this
@@ -9,6 +10,7 @@ readers can tell.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 
 import msgspec
@@ -25,13 +27,23 @@ from thalweg.engine.kafka import (
     parse_address,
     reason_of,
 )
-from thalweg.engine.shared.frames import TS
 from thalweg.engine.shared.results.emission import Emission
 from thalweg.engine.sinks.base import SinkError
-from thalweg.engine.sinks.encode import json_lines
+from thalweg.engine.sinks.kafka_records import (
+    CHANGES,
+    FORMS,
+    INSTANT,
+    KEY,
+    ORDINAL,
+    UPSERTS,
+    VALUE,
+    mark_record,
+    records,
+)
+from thalweg.engine.sinks.options import SinkOptions
 
-QUERY = "query"
-RUN, INSTANT, ORDINAL = ID = ("run", "instant", "ordinal")  # headers: a row's id
+QUERY, RUN = "query", "run"
+ID = (RUN, INSTANT, ORDINAL)  # headers: a row's id
 
 RowId = tuple[int, int, int]
 
@@ -43,31 +55,44 @@ class KafkaProgress(msgspec.Struct, frozen=True):
 
 
 class KafkaSink:
-    """Writes to one partition of the topic, so that readers get a query's changes in order."""
+    """Writes to one partition of the topic, so that readers get a query's changes in order; with a
+    key, to the partition of the key, so that they get each key's in order."""
 
-    def __init__(self, spark: SparkSession, address: Address, *, partition: int = 0) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        address: Address,
+        *,
+        partition: int = 0,
+        keys: tuple[str, ...] = (),
+        form: str = CHANGES,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self._spark, self._address, self._partition = spark, address, partition
-        self._cluster = Cluster(spark, address)
+        self._keys, self._form, self._settings = keys, form, dict(settings or {})
+        plain = {name.removeprefix("kafka."): value for name, value in self._settings.items()}
+        self._cluster = Cluster(spark, address, **plain)
         self._there: set[RowId] = set()  # written, but never committed
         self._ends: dict[int, int] | None = None  # None after a write: to be asked for
 
     def open(self, committed: bytes | None) -> None:
-        now = self._cluster.end_offsets()
+        try:
+            now = self._cluster.end_offsets()
+        except KafkaError as error:
+            raise SinkError(str(error)) from None
+        if not self._keys and self._partition not in now:
+            raise SinkError(
+                f"{self._address.topic} has no partition {self._partition}: it has {sorted(now)}"
+            )
         self._ends, self._there = now, set()
         if committed is not None:
             ends = msgspec.json.decode(committed, type=KafkaProgress).ends
             self._there = self._found_between(ends, now)
 
     def write(self, emission: Emission) -> None:
-        if not emission.rows.height:
-            return
-        rows = pl.DataFrame(
-            {
-                "value": json_lines(emission).str.strip_suffix("\n"),
-                INSTANT: emission.rows[TS],
-                ORDINAL: pl.Series(emission.ordinals(), dtype=pl.Int64),
-            }
-        )
+        rows = records(emission, self._keys, self._form)
+        if emission.mark is not None:
+            rows = pl.concat([rows, mark_record(emission)])
         known = [(instant, ordinal) for run, instant, ordinal in self._there if run == emission.run]
         if known:
             there = pl.DataFrame(known, schema=[INSTANT, ORDINAL], orient="row")
@@ -92,17 +117,19 @@ class KafkaSink:
             _header(INSTANT, F.col(INSTANT).cast("string")),
             _header(ORDINAL, F.col(ORDINAL).cast("string")),
         )
-        records = (
-            self._spark.createDataFrame(table)
-            .coalesce(1)
-            .sortWithinPartitions(INSTANT, ORDINAL)
-            .select(
-                F.col("value").cast("binary"),
-                F.lit(self._partition).cast("int").alias("partition"),
-                headers.alias("headers"),
-            )
+        # A key finds its partition by itself; what has none goes to one.
+        partition = F.lit(self._partition).cast("int")
+        if self._keys:
+            partition = F.when(F.col(KEY).isNull(), partition)
+        ordered = self._spark.createDataFrame(table).coalesce(1)
+        sent = ordered.sortWithinPartitions(INSTANT, ORDINAL).select(
+            F.col(KEY).cast("binary"),
+            F.col(VALUE).cast("binary"),
+            partition.alias("partition"),
+            headers.alias("headers"),
         )
-        writer = records.write.format("kafka").option("topic", self._address.topic)
+        writer = sent.write.format("kafka").options(**self._settings)
+        writer = writer.option("topic", self._address.topic)
         try:
             writer.option("kafka.bootstrap.servers", self._address.servers).save()
         except Py4JError as error:
@@ -115,6 +142,7 @@ class KafkaSink:
             return set()
         reader = self._spark.read.format("kafka").options(
             **{
+                **self._settings,
                 "kafka.bootstrap.servers": self._address.servers,
                 "subscribe": self._address.topic,
                 "includeHeaders": "true",
@@ -138,8 +166,25 @@ def _header(name: str, value: Column) -> Column:
     return F.struct(F.lit(name).alias("key"), value.cast("binary").alias("value"))
 
 
-def open_kafka_sink(target: str, spark: SparkSession | None) -> KafkaSink:
+def open_kafka_sink(target: str, spark: SparkSession | None, given: Mapping[str, str]) -> KafkaSink:
+    options = SinkOptions(f"kafka:{target}", given)
+    keys = options.columns("key")
+    form = options.choice("form", CHANGES, FORMS)
+    partition = options.whole("partition", 0)
+    settings = options.starting_with("kafka.")
+    options.done()
+    if form == UPSERTS and not keys:
+        raise SinkError(f"kafka:{target}: upserts need a key, such as OPTIONS (key 'id')")
+    if keys and "partition" in given:
+        raise SinkError(f"kafka:{target}: a key finds its partition; leave one of the two out")
     try:
-        return KafkaSink(demand_connector(spark), parse_address(target))
+        return KafkaSink(
+            demand_connector(spark),
+            parse_address(target),
+            partition=partition,
+            keys=keys,
+            form=form,
+            settings=settings,
+        )
     except KafkaError as error:
         raise SinkError(str(error)) from None

@@ -43,6 +43,9 @@ class TerminalSink:
         hidden = emission.rows.height - self._most
         if hidden > 0:
             self._console.print(Text(f"{emission.query}  … and {hidden} more", style="dim"))
+        if emission.mark is not None:
+            said = f"{emission.query}  version {emission.mark.version} has ended"
+            self._console.print(Text(said, style="dim"))
 
     def progress(self) -> bytes:
         return b""

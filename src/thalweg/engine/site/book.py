@@ -6,12 +6,13 @@ Statements are kept as text, in order: a new version may plan an old query bette
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from thalweg.engine.shared.state.store import Store
-from thalweg.plan.catalog import Definition, QueryDef, StreamDef
+from thalweg.plan.catalog import Definition, QueryDef, SinkDef, StreamDef
+from thalweg.plan.windows import FOREVER
 
-QUERY = "query"
+QUERY, SINK = "query", "sink"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,26 @@ class Parked:
 
     tick: int
     error: str
+
+
+@dataclass(frozen=True, slots=True)
+class SinkRow:
+    """A sink; where its path starts (None for one of this process), and why it was given up."""
+
+    query: str
+    name: str
+    target: str
+    folder: str | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A part of the book: what is at the places from one to another."""
+
+    start: int
+    texts: list[str]  # of streams and views, and first the column that begins it
+    end: int = FOREVER
 
 
 class Book:
@@ -37,27 +58,40 @@ class Book:
         rows = self.store.all("SELECT name, kind, text FROM definitions ORDER BY place")
         return [(name, kind, text) for name, kind, text in rows]
 
-    def other_texts(self) -> list[str]:
-        """Of all that are no queries, in order."""
-        sql = "SELECT text FROM definitions WHERE kind <> ? ORDER BY place"
-        return [text for (text,) in self.store.all(sql, QUERY)]
-
-    def query_texts(self, size: int) -> Iterator[list[str]]:
-        """Of the queries, in order, so many at a time."""
+    def stages(self) -> list[Stage]:
+        """Streams and views, from one added column to the next: what is read must have the columns
+        that it had when it was read."""
         sql = (
-            "SELECT place, text FROM definitions WHERE kind = ? AND place > ? "
+            "SELECT place, 0, text FROM definitions WHERE kind NOT IN (?, ?) "
+            "UNION ALL SELECT place, 1, text FROM added_columns ORDER BY place"
+        )
+        found = [Stage(0, [])]
+        for place, is_addition, text in self.store.all(sql, QUERY, SINK):
+            if is_addition:
+                found[-1] = replace(found[-1], end=place)
+                found.append(Stage(place, []))
+            found[-1].texts.append(text)
+        return found
+
+    def query_texts(self, stage: Stage, size: int) -> Iterator[list[str]]:
+        """Of the queries of a stage, in order, so many at a time."""
+        sql = (
+            "SELECT place, text FROM definitions WHERE kind = ? AND place > ? AND place < ? "
             "ORDER BY place LIMIT ?"
         )
-        last = -1
-        while rows := self.store.all(sql, QUERY, last, size):
+        last = stage.start
+        while rows := self.store.all(sql, QUERY, last, stage.end, size):
             last = rows[-1][0]
             yield [text for _, text in rows]
 
+    def sink_texts(self) -> list[str]:
+        sql = "SELECT text FROM definitions WHERE kind = ? ORDER BY place"
+        return [text for (text,) in self.store.all(sql, SINK)]
+
     def define(self, defined: Iterable[tuple[Definition, str, str | None]]) -> None:
-        """Statements with their texts, and the folder where a stream's paths start."""
+        """Statements with their texts, and the folder where a stream's or sink's paths start."""
         with self.store.transaction() as db:
-            ((last,),) = self.store.all("SELECT coalesce(max(place), 0) FROM definitions")
-            found = list(defined)
+            last, found = self._last_place(), list(defined)
             db.executemany(
                 "INSERT INTO definitions VALUES (?, ?, ?, ?)",
                 [
@@ -68,11 +102,37 @@ class Book:
             folders = [(d.name, folder) for d, _, folder in found if folder is not None]
             db.executemany("INSERT INTO folders VALUES (?, ?)", folders)
 
+    def _last_place(self) -> int:
+        sql = (
+            "SELECT max(coalesce((SELECT max(place) FROM definitions), 0), "
+            "coalesce((SELECT max(place) FROM added_columns), 0))"
+        )
+        ((last,),) = self.store.all(sql)
+        return int(last)
+
+    def redefine(self, definition: Definition, text: str) -> None:
+        """Another version of what stands; it may read all that is there by now."""
+        with self.store.transaction() as db:
+            db.execute(
+                "UPDATE definitions SET text = ?, place = ? WHERE name = ?",
+                (text_in_book(definition, text), self._last_place() + 1, definition.name),
+            )
+            db.execute("DELETE FROM parked WHERE name = ?", (definition.name,))
+
+    def add_column(self, stream: str, text: str) -> None:
+        """A statement that gives a stream one more column."""
+        with self.store.transaction() as db:
+            place = self._last_place() + 1
+            db.execute("INSERT INTO added_columns VALUES (?, ?, ?)", (stream, text, place))
+
     def undefine(self, definition: Definition) -> None:
         with self.store.transaction() as db:
             for table in ("definitions", "folders", "parked"):
                 db.execute(f"DELETE FROM {table} WHERE name = ?", (definition.name,))
-            db.execute("DELETE FROM sinks WHERE query = ?", (definition.name,))
+            if isinstance(definition, QueryDef):
+                db.execute("DELETE FROM sinks WHERE query = ?", (definition.name,))
+            if isinstance(definition, StreamDef):
+                db.execute("DELETE FROM added_columns WHERE stream = ?", (definition.name,))
 
     def folder_of(self, name: str) -> str | None:
         """Where a stream's relative paths start."""
@@ -117,18 +177,19 @@ class Book:
             db.execute("UPDATE sinks SET error = NULL WHERE query = ? AND name = ?", (query, name))
 
     def remove_sink(self, query: str, name: str) -> None:
+        """With how far it has come: a later one of this name is another one."""
         with self.store.transaction() as db:
             db.execute("DELETE FROM sinks WHERE query = ? AND name = ?", (query, name))
+            db.execute("DELETE FROM sink_progress WHERE query = ? AND sink = ?", (query, name))
 
     def sinks(self) -> list[tuple[str, str, str, str | None]]:
         """(query, name, target, error if it was given up)"""
         rows = self.store.all("SELECT query, name, target, error FROM sinks ORDER BY query, name")
         return [(q, n, t, e) for q, n, t, e in rows]
 
-    def working_sinks(self) -> list[tuple[str, str, str, str]]:
-        """(query, name, target, folder) of those to be opened at a start"""
-        sql = "SELECT query, name, target, folder FROM sinks WHERE error IS NULL"
-        return [(q, n, t, f) for q, n, t, f in self.store.all(sql)]
+    def all_sinks(self) -> list[SinkRow]:
+        sql = "SELECT query, name, target, folder, error FROM sinks ORDER BY query, name"
+        return [SinkRow(*row) for row in self.store.all(sql)]
 
 
 def script_of(texts: Iterable[str]) -> str:
@@ -140,6 +201,8 @@ def kind_of(definition: Definition) -> str:
         if definition.is_table:
             return "table"
         return "relation" if definition.is_relation else "stream"
+    if isinstance(definition, SinkDef):
+        return SINK
     return QUERY if isinstance(definition, QueryDef) else "view"
 
 

@@ -24,8 +24,10 @@ from thalweg.engine.site.errors import WrongUse
 from thalweg.engine.site.explaining_groups import explain_sharing
 from thalweg.engine.site.explanation import Explanation
 from thalweg.engine.site.history import still_missing
+from thalweg.engine.site.status import instant_text
 from thalweg.plan.catalog import QueryDef
 from thalweg.plan.nodes import Node, base_streams, inputs_of
+from thalweg.plan.shapes import shape_of
 from thalweg.plan.text import node_text, plan_text
 from thalweg.sharing.profile import profile
 from thalweg.sharing.text import profile_text
@@ -42,7 +44,8 @@ def explain(site: Site, what: str, form: str) -> Explanation:
         raise WrongUse(f"EXPLAIN has the forms {', '.join(FORMS)}, not {form}")
     standing = site.catalog.find(what.strip())
     if isinstance(standing, QueryDef):
-        return _with_history(site, standing, _explained(site, standing, form))
+        found = _with_version(site, standing, _explained(site, standing, form))
+        return _with_history(site, standing, found)
     if form == "shared":
         raise WrongUse("only a standing query is answered by a group: submit it first")
     script = site.compiler(what, site.catalog, name="<cql>")
@@ -62,6 +65,17 @@ def _with_history(site: Site, query: QueryDef, found: Explanation) -> Explanatio
         return found
     text = "\n".join([found.text, *(f"note: {line}" for line in missing)])
     return Explanation(text, {**found.data, "history": missing})
+
+
+def _with_version(site: Site, query: QueryDef, found: Explanation) -> Explanation:
+    lineage = site.engine.store.versions.lineage(query.name)
+    if lineage is None:
+        return found
+    stream = shape_of(query).streams[0]
+    at = instant_text(lineage.since, stream.resolution_us, stream.timestamp_type.is_temporal)
+    head = f"version {lineage.version}, from instant {at or 'the beginning'} on"
+    data = {**found.data, "version": lineage.version, "since": lineage.since}
+    return Explanation(f"{head}\n{found.text}", data)
 
 
 def _explained(site: Site, query: QueryDef, form: str) -> Explanation:

@@ -93,6 +93,10 @@ class SiteFeed(Feed):
         self._silence.broken(partition)
         self._landed()
 
+    def warn(self, message: str) -> None:
+        super().warn(message)
+        self.error = message
+
     def is_idle(self, partition: int | None = None) -> bool:
         """Whether a partition, or the whole stream, has been silent for longer than IDLE. Whoever
         waits for room, or for a restart, is not silent."""

@@ -38,7 +38,7 @@ def open_site(
             compiler,
             InProcess(),
             open_source=_opener(None, allowed),
-            open_sink=lambda target, base: open_sink(target, base, None, allowed),
+            open_sink=lambda target, base, options: open_sink(target, base, None, options, allowed),
             settings=settings,
         )
     # Spark takes a second to import: whoever does without it does not pay for it.
@@ -60,7 +60,9 @@ def open_site(
             compiler,
             executor,
             open_source=_opener(spark, allowed),
-            open_sink=lambda target, base: open_sink(target, base, spark, allowed),
+            open_sink=lambda target, base, options: open_sink(
+                target, base, spark, options, allowed
+            ),
             settings=settings,
             on_close=stop,
         )

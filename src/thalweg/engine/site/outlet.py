@@ -27,6 +27,9 @@ class _Named:
     def __init__(self, query: str, name: str, sink: Sink) -> None:
         self._query, self._name, self._sink = query, name, sink
         self.close = sink.close
+        self.rest = getattr(sink, "rest", lambda: False)
+        self.finish = getattr(sink, "finish", lambda: False)
+        self.has_fixed_columns = getattr(sink, "has_fixed_columns", False)
 
     def open(self, committed: bytes | None) -> None:
         with self._failing():
@@ -69,6 +72,9 @@ class SiteOutlet:
         """A sink that can't be opened now, and is waited for by the next tick."""
         self._absent[query, name] = make
 
+    def has(self, query: str, name: str) -> bool:
+        return self._sinks.has(query, name)
+
     def detach(self, query: str, name: str | None = None) -> None:
         """Close one sink of a query, or all of them."""
         for key in [k for k in self._absent if k[0] == query and name in (None, k[1])]:
@@ -86,8 +92,21 @@ class SiteOutlet:
         self.detach(query)
         self._rows.pop(query, None)
 
+    def rest(self) -> None:
+        """Nothing comes: what has waited long enough for a file gets it."""
+        if self._sinks.rest():
+            self._sinks.write_progress(self._store)
+
     def close(self) -> None:
-        self._sinks.close()
+        try:
+            if self._sinks.finish():
+                self._sinks.write_progress(self._store)
+        finally:
+            self._sinks.close()
+
+    def fixed_sinks(self, query: str) -> list[str]:
+        """Of a query, those that can't take other columns."""
+        return self._sinks.fixed(query)
 
     # --- what the engine calls
 
@@ -101,7 +120,9 @@ class SiteOutlet:
             except FAILURES as cause:
                 raise SinkFailed(query, name, cause) from cause
             del self._absent[query, name]
-        self._fresh = {e.query: e.rows.height for e in output.each()}
+        self._fresh = {}
+        for emission in output.each():
+            self._fresh[emission.query] = self._fresh.get(emission.query, 0) + emission.rows.height
         self._sinks.deliver(output)
 
     def write_progress(self, store: Store) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,10 +13,12 @@ from thalweg.engine.changelog import Change
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.frames import OP, TS, names
 from thalweg.engine.shared.results.archive import Said
-from thalweg.engine.shared.results.emission import Emission
+from thalweg.engine.shared.results.content import closing
+from thalweg.engine.shared.results.emission import Emission, EndMark
+from thalweg.engine.shared.state.versions import Ended
 from thalweg.engine.site.errors import Forgotten
 from thalweg.engine.site.positions import START, Position
-from thalweg.plan.windows import BEGINNING
+from thalweg.plan.windows import BEGINNING, FOREVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,16 @@ class Page:
 
     @property
     def last(self) -> Position:
+        """Behind this page; behind an end mark, behind all that the version has said."""
+        if self.mark is not None:
+            return Position(self.emission.run, FOREVER)
         *_, last = self.ids()
         return last
+
+    @property
+    def mark(self) -> EndMark | None:
+        """Stands behind the rows."""
+        return self.emission.mark
 
     def ids(self) -> Iterator[Position]:
         run, instants = self.emission.run, self.emission.rows[TS].to_numpy()
@@ -42,6 +52,8 @@ class Page:
 
     def changes(self) -> Iterator[Change]:
         """Every row with its instant and + or -."""
+        if not self.emission.rows.height:
+            return
         columns = names(len(self.emission.columns))
         for ts, op, *row in self.emission.rows.select(TS, OP, *columns).iter_rows():
             yield Change(ts, "+" if op > 0 else "-", tuple(row))
@@ -57,24 +69,64 @@ class Page:
         return Page(replace(self.emission, rows=rows), skipped if is_within else 0)
 
 
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """What one version has said: in which ticks; `ended` if another has replaced it."""
+
+    run: int
+    columns: tuple[str, ...]
+    ticks: tuple[int, int]
+    ended: Ended | None = None
+
+
 class Reader:
-    """Reads what one query has said, for as long as it stands: a later query of its name is another
-    one. It sees committed ticks only, and never waits for a tick that runs."""
+    """Reads what one query has said, for as long as it stands, through all its versions: a query
+    that was dropped and made anew is another one. It sees committed ticks only, and never waits for
+    a tick that runs."""
 
-    def __init__(self, engine: SharedEngine, query: str, columns: tuple[str, ...]) -> None:
-        self._engine, self.query, self.columns = engine, query, columns
-        self.run = self._run() or 0
+    def __init__(
+        self, engine: SharedEngine, query: str, columns: Callable[[], tuple[str, ...]]
+    ) -> None:
+        self._engine, self.query, self._columns = engine, query, columns
+        self.origin = self._origin()
 
-    def _run(self) -> int | None:
-        """The creation number of the query that stands under this name now."""
+    @property
+    def run(self) -> int:
+        """The creation number of the version that stands now."""
         registered = self._engine.roster.queries.get(self.query)
         if registered is not None:
             return registered.number
         parked = self._engine.store.runs.begun([self.query]).get(self.query)
-        return None if parked is None else parked.run
+        return 0 if parked is None else parked.run
+
+    def _origin(self) -> int:
+        lineage = self._engine.store.versions.lineage(self.query)
+        return self.run if lineage is None else lineage.origin
+
+    @property
+    def stands(self) -> bool:
+        """Whether the query is still the one for which the reader was made."""
+        return self._origin() == self.origin
+
+    def _versions(self) -> list[_Version]:
+        """Those of which rows are retained, and the one that stands, oldest first."""
+        lineage = self._engine.store.versions.lineage(self.query)
+        ended = self._engine.store.versions.ended(self.query)
+        found = [_Version(e.run, e.columns, (e.first_tick, e.last_tick), e) for e in ended]
+        if lineage is not None and lineage.pending and ended:
+            # The end mark comes with the first words of the successor.
+            found[-1] = replace(found[-1], ended=None)
+        elif all(e.run != self.run for e in ended):
+            behind = ended[-1].last_tick + 1 if ended else 0
+            found.append(_Version(self.run, self._columns(), (behind, FOREVER)))
+        return found
 
     def frontier(self) -> Position:
         """All rows before this instant have been said."""
+        lineage = self._engine.store.versions.lineage(self.query)
+        if lineage is not None and lineage.pending:
+            ended = self._engine.store.versions.ended(self.query)
+            return Position(ended[-1].run, ended[-1].instant) if ended else START
         run = self._engine.roster.run_of(self.query)
         reached = None if run is None else self._engine.store.frontier(run.flow)
         return Position(self.run, BEGINNING if reached is None else reached)
@@ -83,12 +135,17 @@ class Reader:
         """Raises Forgotten if rows behind this position may be gone."""
         if after == START:
             return
-        if after.run != self.run:
+        ended = {e.run: e for e in self._engine.store.versions.ended(self.query)}
+        if after.run not in {*ended, self.run}:
             raise Forgotten(
                 f"{after} is an id of another query: {self.query} was created anew, and its rows' "
                 f"ids begin with {self.run}. Read again without a position."
             )
-        complete = self._engine.archive.complete_from(self.query)
+        archive = self._engine.archive
+        if after.run in ended:
+            complete = archive.complete_before(ended[after.run])
+        else:
+            complete = archive.complete_from(self.query)
         if after.instant < complete:
             raise Forgotten(
                 f"results behind {after} are no longer kept: they are complete from instant "
@@ -97,29 +154,44 @@ class Reader:
 
     def pages(self, after: Position = START, upto: Position | None = None) -> Iterator[Page]:
         """What the query has said behind a position (and before a frontier), a page per tick."""
-        if self._run() != self.run:
+        if not self.stands:
             return
-        for said in self._engine.archive.pages(self.query, after.instant):
-            if upto is not None and said.upto > upto.instant:
+        for version in self._versions():
+            if version.run < after.run or (version.run, FOREVER) == after[:2]:
+                continue
+            if upto is not None and version.run > upto.run:
                 return
-            page = self._page(said).behind(after)
+            yield from self._pages_of(version, after, upto)
+
+    def _pages_of(
+        self, version: _Version, after: Position, upto: Position | None
+    ) -> Iterator[Page]:
+        since = after.instant if after.run == version.run else BEGINNING
+        here = Position(version.run, since, after.ordinal if after.run == version.run else -1)
+        for said in self._engine.archive.pages(self.query, since, version.ticks):
+            if upto is not None and upto.run == version.run and said.upto > upto.instant:
+                return
+            page = self._page(version, said).behind(here)
             if page.emission.rows.height:
                 yield page
+        if version.ended is not None and (upto is None or upto.run > version.run):
+            yield Page(closing(self.query, version.ended)).behind(here)
 
     def tail(self, rows: int) -> list[Page]:
         """The pages that hold the query's last rows, so many of them or a few more."""
         found: list[Page] = []
         count = 0
-        for said in self._engine.archive.newest_first(self.query):
-            found.insert(0, self._page(said))
+        version = self._versions()[-1]
+        for said in self._engine.archive.newest_first(self.query, version.ticks[0]):
+            found.insert(0, self._page(version, said))
             count += said.rows.height
             if count >= rows:
                 break
         return found
 
-    def _page(self, said: Said) -> Page:
-        emission = Emission(self.query, self.run, self.columns, said.low, said.upto, said.rows)
-        return Page(emission)
+    def _page(self, version: _Version, said: Said) -> Page:
+        run, columns = version.run, version.columns
+        return Page(Emission(self.query, run, columns, said.low, said.upto, said.rows))
 
 
 class Changes:

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import gc
-import logging
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from thalweg.engine.failures import FAILURES, will_pass
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.sinks.base import Sink
+from thalweg.engine.shared.replacing import CannotReplace
 from thalweg.engine.site import source_folders
 from thalweg.engine.site.book import Book, script_of
 from thalweg.engine.site.feeds import Feeds
 from thalweg.engine.site.outlet import SiteOutlet
-from thalweg.engine.site.scripts import Change, CompileEach, Compiler, Script, Text
+from thalweg.engine.site.scripts import (
+    Change,
+    Compiled,
+    CompileEach,
+    Compiler,
+    Script,
+    Text,
+)
+from thalweg.engine.site.sinks import Sinks
 from thalweg.engine.site.tick_gate import TickGate
 from thalweg.engine.sources.feed import Source
 from thalweg.engine.sources.registry import is_pushed
-from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef
+from thalweg.plan.catalog import Catalog, Definition, QueryDef, SinkDef, StreamDef
 from thalweg.plan.nodes import Node
 from thalweg.plan.shapes import Shape, shape_of
 
-log = logging.getLogger(__name__)
-
 OpenSource = Callable[[StreamDef, Path], Source]
-OpenSink = Callable[[str, Path], Sink]  # by a text such as jsonl:FILE
 _NAME = "<catalog>"
 PARCEL = 1_000  # queries that are registered again at once
 
@@ -44,50 +48,44 @@ class Registry:
         *,
         compiler: Compiler,
         open_source: OpenSource,
-        open_sink: OpenSink,
+        sinks: Sinks,
         base_folder: Path,
     ) -> None:
         self.catalog = Catalog()
         self._engine, self._book, self._outlet, self._feeds = engine, book, outlet, feeds
         self._gate = gate
-        self._compiler, self._open_source, self._open_sink = compiler, open_source, open_sink
+        self._compiler, self._open_source, self._sinks = compiler, open_source, sinks
         self._base_folder = base_folder
         self._shapes: dict[Shape, Shape] = {}  # each once: many queries have the same
         self._readable: tuple[Catalog, Catalog] | None = None  # a catalog, and it without queries
+        # Of queries that are older than the last added column: what they read. By lower-cased name.
+        self._read_by: dict[str, Catalog] = {}
 
     def restore(self) -> None:
         """The catalog as it was; queries go on where they were, sources where they stopped."""
         parked = self._book.parked()
         with _without_collections():
             self._restore_definitions(parked)
-        open_sink = self._open_sink
         self._engine.adopt_relations()
         source_folders.sweep(self._engine.store, (s.name for s in self.catalog.streams()))
-        for query, name, target, folder in self._book.working_sinks():
-            if query not in parked:
-                self._attach_again(query, name, lambda t=target, f=folder: open_sink(t, Path(f)))
+        self._sinks.restore(self.catalog, parked)
         self._begin_feeds(self.catalog.streams())
-
-    def _attach_again(self, query: str, name: str, make: Callable[[], Sink]) -> None:
-        """A sink that can't be opened keeps nobody from starting: it is waited for, or given up."""
-        try:
-            self._outlet.attach(query, name, make())
-        except FAILURES as error:
-            log.error("%s of query %s can't be opened: %s", name, query, error)
-            if will_pass(error):
-                self._outlet.attach_later(query, name, make)
-            else:
-                self._book.fail_sink(query, name, f"{type(error).__name__}: {error}")
 
     def _restore_definitions(self, parked: Container[str]) -> None:
         """From the texts, in parcels: the plans of all queries at once would take much space."""
-        others = script_of(self._book.other_texts())
-        self.catalog = self._compiler(others, Catalog(), name=_NAME).catalog
-        self._register(self.catalog.definitions.values())
-        for texts in self._book.query_texts(PARCEL):
-            script = self._compiler(script_of(texts), self.catalog, name=_NAME)
-            self._register(q for q in script.queries if q.name not in parked)
-            self._settle(script.catalog, script.queries)
+        readable, queries = Catalog(), Catalog()
+        for stage in self._book.stages():
+            self._read_by.update(dict.fromkeys(queries.definitions, readable))
+            readable = self._compiler(script_of(stage.texts), readable, name=_NAME).catalog
+            self._register(readable.definitions.values())
+            self.catalog = Catalog({**readable.definitions, **queries.definitions})
+            for texts in self._book.query_texts(stage, PARCEL):
+                script = self._compiler(script_of(texts), self.catalog, name=_NAME)
+                self._register(q for q in script.queries if q.name not in parked)
+                self._settle(script.catalog, script.queries)
+            queries = Catalog({q.name.lower(): q for q in self.catalog.queries()})
+        sinks = script_of(self._book.sink_texts())
+        self.catalog = self._compiler(sinks, self.catalog, name=_NAME).catalog
 
     def _settle(self, catalog: Catalog, fresh: Iterable[QueryDef]) -> None:
         """The catalog stands; its new queries are registered, and their plans can go."""
@@ -101,11 +99,15 @@ class Registry:
         return self._shapes.setdefault(shape, shape)
 
     def _recompile(self, query: QueryDef) -> Node:
+        readable = self._read_by.get(query.name.lower()) or self._readable_now()
+        return self._compiler(query.text, readable, name=_NAME).queries[0].plan
+
+    def _readable_now(self) -> Catalog:
+        """What queries can read."""
         catalog = self.catalog
         if self._readable is None or self._readable[0] is not catalog:
-            named = {k: d for k, d in catalog.definitions.items() if not isinstance(d, QueryDef)}
-            self._readable = catalog, Catalog(named)
-        return self._compiler(query.text, self._readable[1], name=_NAME).queries[0].plan
+            self._readable = catalog, Catalog(_without_queries(catalog))
+        return self._readable[1]
 
     def execute(self, text: str, name: str, folder: Path | None) -> Script:
         """Compile, write down in one transaction, apply. Any failure leaves all as it was."""
@@ -121,57 +123,106 @@ class Registry:
             self._apply(scripts, texts)
             return scripts
 
+    def change(self, make: Compiled) -> None:
+        """Apply scripts that are made of the catalog as it is now."""
+        with self._gate.between_ticks(), _without_collections():
+            self._apply(*make(self.catalog))
+
     def _apply(self, scripts: Sequence[Script], texts: Sequence[Text]) -> None:
         """What scripts that were compiled one after the other change."""
         if not scripts:
             return
         catalog = scripts[-1].catalog
         changes = [c for script in scripts for c in script.changes]
-        created = _standing(changes, catalog)
+        work = _work(changes, self.catalog, catalog)
         folders = _folders(scripts, texts)
-        for definition in created:
-            if isinstance(definition, StreamDef) and not is_pushed(definition):
-                folder = folders.get(definition.name) or self._base_folder
-                self._open_source(definition, folder)  # raises SourceError
-        dropped = [c.definition for c in changes if c.dropped]
-        # First of all, so that nothing lands behind the purge.
-        halted = [d for d in dropped if isinstance(d, StreamDef) and d.name in self._feeds]
+        for stream in (*work.streams, *work.altered):
+            if not is_pushed(stream):
+                folder = folders.get(stream.name) or self._folder_of(stream)
+                self._open_source(stream, folder)  # raises SourceError
+        for old, new in work.replaced:
+            self._check_sinks(old, new)
+        # First of all, so that nothing lands behind the purge, or without a column.
+        halted = [
+            d
+            for d in (*work.dropped, *(c.replaced for c in changes if not c.dropped))
+            if isinstance(d, StreamDef) and d.name in self._feeds
+        ]
         for stream in halted:
             self._feeds.remove(stream.name)
-        before = self._engine.standing()
+        before, read_by = self._engine.standing(), self._read_by.copy()
+        opened: list[SinkDef] = []
         try:
             with self._engine.store.transaction():
                 for script, text in zip(scripts, texts, strict=True):
                     self._write(script, text)
-                for definition in dropped:
+                for definition in work.dropped:
                     self._unregister(definition)
-                self._register(created)
-                for definition in created:
-                    if isinstance(definition, StreamDef):
-                        source_folders.begin(self._engine.store, definition.name)
+                self._alter(work)
+                self._register([*work.streams, *work.queries])
+                self._engine.replace_queries(work.replaced)
+                for stream in work.streams:
+                    source_folders.begin(self._engine.store, stream.name)
+                for sink in work.sinks:
+                    opened.append(sink)
+                    self._sinks.add(sink, (folders.get(sink.name) or self._base_folder).resolve())
+                self._engine.resubscribe()
         except BaseException:
             # The transaction took back what was written; take back what was done.
+            for sink in opened:
+                self._sinks.take_back(sink.query, sink.name)
+            self._sinks.restore(self.catalog, self._book.parked())
             self._engine.restore(before)
+            self._read_by = read_by
             self._begin_feeds(halted)
             raise
-        self._settle(catalog, [d for d in created if isinstance(d, QueryDef)])
+        self._settle(catalog, [*work.queries, *(new for _, new in work.replaced)])
         if halted:
             source_folders.sweep(self._engine.store, (s.name for s in catalog.streams()))
-        self._begin_feeds([d for d in created if isinstance(d, StreamDef)])
+        self._begin_feeds([*work.streams, *work.altered])
+
+    def _check_sinks(self, old: QueryDef, new: QueryDef) -> None:
+        if shape_of(old).columns == shape_of(new).columns:
+            return
+        fixed = self._outlet.fixed_sinks(old.name)
+        for query, name, target, _ in self._book.sinks():
+            if query == old.name and name in fixed:
+                raise CannotReplace(
+                    f"{target} can't take other columns, and {old.name} writes to it: "
+                    f"drop sink {name} first"
+                )
+
+    def _alter(self, work: _Work) -> None:
+        if work.altered:
+            # Queries that stand go on without the new column, also after a restart.
+            old = self._readable_now()
+            for query in self.catalog.queries():
+                self._read_by.setdefault(query.name.lower(), old)
+        for stream in work.altered:
+            self._engine.alter_stream(stream)
+        for query in (*work.queries, *(new for _, new in work.replaced), *work.rewritten):
+            self._read_by.pop(query.name.lower(), None)
 
     def _write(self, script: Script, text: Text) -> None:
         where = str(text.folder.resolve()) if text.folder is not None else None
         fresh: list[tuple[Definition, str, str | None]] = []
-        for statement, change in zip(script.statements, script.changes, strict=True):
+        for change in script.changes:
+            definition = change.definition
+            if not change.dropped and change.replaced is None:
+                has_paths = isinstance(definition, StreamDef | SinkDef)
+                fresh.append((definition, change.text, where if has_paths else None))
+                continue
+            self._book.define(fresh)  # in order: it may be one of these
+            fresh = []
             if change.dropped:
-                self._book.define(fresh)  # in order: it may be one of these
-                fresh = []
-                self._book.undefine(change.definition)
+                self._book.undefine(definition)
+            elif isinstance(definition, StreamDef):
+                self._book.add_column(definition.name, change.text)
+            elif isinstance(definition, SinkDef):
+                self._book.undefine(definition)
+                fresh.append((definition, change.text, where))
             else:
-                start, end = statement.span
-                is_stream = isinstance(change.definition, StreamDef)
-                where_it_starts = where if is_stream else None
-                fresh.append((change.definition, text.cql[start:end], where_it_starts))
+                self._book.redefine(definition, change.text)
         self._book.define(fresh)
 
     def _register(self, definitions: Iterable[Definition]) -> None:
@@ -187,18 +238,25 @@ class Registry:
         if isinstance(definition, QueryDef):
             self._outlet.forget(definition.name)
             self._engine.drop_query(definition.name)
+            self._read_by.pop(definition.name.lower(), None)
         elif isinstance(definition, StreamDef):
             self._engine.drop_stream(definition.name)
             source_folders.end(self._engine.store, definition.name)
+        elif isinstance(definition, SinkDef):
+            self._sinks.remove(definition.query, definition.name)
 
     def _begin_feeds(self, streams: Iterable[StreamDef]) -> None:
         for stream in streams:
             self._begin_feed(stream)
 
     def _begin_feed(self, stream: StreamDef) -> None:
-        folder = Path(self._book.folder_of(stream.name) or self._base_folder)
+        folder = self._folder_of(stream)
         opener = None if is_pushed(stream) else lambda: self._open_source(stream, folder)
         self._feeds.add(stream, opener)
+
+    def _folder_of(self, stream: StreamDef) -> Path:
+        """Where its paths start."""
+        return Path(self._book.folder_of(stream.name) or self._base_folder)
 
 
 @contextmanager
@@ -214,17 +272,55 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
-def _standing(changes: Iterable[Change], catalog: Catalog) -> list[Definition]:
-    """What was created and not dropped again."""
-    made = (c.definition for c in changes if not c.dropped)
-    return [d for d in made if catalog.find(d.name) is d]
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What changes come down to, from what stood before to what stands after them."""
+
+    dropped: list[Definition]
+    streams: list[StreamDef]  # new ones
+    altered: list[StreamDef]
+    queries: list[QueryDef]  # new ones
+    replaced: list[tuple[QueryDef, QueryDef]]
+    rewritten: list[QueryDef]  # the same, but over a view that is another
+    sinks: list[SinkDef]  # new ones
+
+
+def _work(changes: Sequence[Change], before: Catalog, after: Catalog) -> _Work:
+    gone_sinks = (c.replaced for c in changes if isinstance(c.replaced, SinkDef))
+    dropped = [*(c.definition for c in changes if c.dropped), *gone_sinks]
+    work = _Work([d for d in dropped if before.find(d.name) is d], [], [], [], [], [], [])
+    gone = {id(d) for d in work.dropped}
+    made = {id(c.definition): c.definition for c in changes if not c.dropped}
+    for definition in made.values():
+        if after.find(definition.name) is not definition:
+            continue  # dropped or replaced again
+        there = before.find(definition.name)
+        stood = there if there is not None and id(there) not in gone else None
+        if isinstance(definition, SinkDef):
+            work.sinks.append(definition)
+        elif isinstance(definition, StreamDef):
+            (work.streams if stood is None else work.altered).append(definition)
+        elif isinstance(definition, QueryDef):
+            if stood is definition:
+                work.rewritten.append(definition)
+            elif isinstance(stood, QueryDef):
+                work.replaced.append((stood, definition))
+            else:
+                work.queries.append(definition)
+    return work
+
+
+def _without_queries(catalog: Catalog) -> dict[str, Definition]:
+    return {k: d for k, d in catalog.definitions.items() if not isinstance(d, QueryDef | SinkDef)}
 
 
 def _folders(scripts: Sequence[Script], texts: Sequence[Text]) -> dict[str, Path]:
-    """Where the paths of streams start that say so."""
+    """Where the paths of streams and sinks start that say so."""
     return {
         change.definition.name: text.folder
         for script, text in zip(scripts, texts, strict=True)
         for change in script.changes
-        if text.folder is not None and isinstance(change.definition, StreamDef)
+        if text.folder is not None
+        and (change.replaced is None or isinstance(change.definition, SinkDef))
+        and isinstance(change.definition, StreamDef | SinkDef)
     }

@@ -19,6 +19,12 @@ class Change(Protocol):
     @property
     def dropped(self) -> bool: ...
 
+    @property
+    def replaced(self) -> Definition | None: ...  # what stood under this name
+
+    @property
+    def text(self) -> str: ...  # a statement that makes it anew
+
 
 class Write(Protocol):
     """Rows, by column, that are put into a stream or table; or which of a table's rows go."""
@@ -44,9 +50,6 @@ class Script(Protocol):
     def queries(self) -> Sequence[QueryDef]: ...
 
     @property
-    def statements(self) -> Sequence[Any]: ...  # each has a `span` in the text
-
-    @property
     def changes(self) -> Sequence[Change]: ...
 
     @property
@@ -57,6 +60,9 @@ class Script(Protocol):
 
     @property
     def writes(self) -> Sequence[Write]: ...
+
+    @property
+    def notes(self) -> Sequence[str]: ...  # about statements that change nothing
 
 
 class Compiler(Protocol):
@@ -72,3 +78,7 @@ class Text:
 
     cql: str
     folder: Path | None = None
+
+
+# Scripts of the catalog as it is, and the texts of which they are.
+Compiled = Callable[[Catalog], tuple[Sequence[Script], Sequence[Text]]]

@@ -8,18 +8,20 @@ for page in site.results("hot"): ...
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from prometheus_client import CollectorRegistry
 
 from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.ingest.batch_ids import is_known
 from thalweg.engine.shared.ingest.landing import Receipt
+from thalweg.engine.shared.replacing import present_content
 from thalweg.engine.shared.tick.executors import Executor
-from thalweg.engine.sinks.base import Sink, SinkError
+from thalweg.engine.sinks.base import Sink
 from thalweg.engine.sinks.registry import open_sink
 from thalweg.engine.site.backup import pack, staged, sweep
 from thalweg.engine.site.book import Book, kind_of
@@ -37,17 +39,23 @@ from thalweg.engine.site.now import Content, content_of, select
 from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.positions import START, Position
 from thalweg.engine.site.reading import Changes, Page, Reader
-from thalweg.engine.site.registry import OpenSink, OpenSource, Registry
-from thalweg.engine.site.scripts import CompileEach, Compiler, Script, Text
+from thalweg.engine.site.registry import OpenSource, Registry
+from thalweg.engine.site.scripts import Compiled, CompileEach, Compiler, Script, Text
 from thalweg.engine.site.settings import SiteSettings
+from thalweg.engine.site.sinks import OpenSink, Sinks
 from thalweg.engine.site.status import Health, QueryStatus, StreamStatus, instant_text
 from thalweg.engine.site.status_collector import StatusCollector
 from thalweg.engine.site.tick_gate import TickGate
 from thalweg.engine.site.ticker import Ticked, Ticker
 from thalweg.engine.sources.feed import Source
 from thalweg.engine.sources.rows import frame_of
-from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
+from thalweg.plan.catalog import Catalog, QueryDef, SinkDef, StreamDef
 from thalweg.plan.shapes import shape_of
+from thalweg.plan.windows import FOREVER
+
+
+def _open_sink(target: str, folder: Path, options: Mapping[str, str]) -> Sink:
+    return open_sink(target, folder, options=options)
 
 
 class Site:
@@ -63,7 +71,7 @@ class Site:
         executor: Executor,
         *,
         open_source: OpenSource,
-        open_sink: OpenSink = open_sink,
+        open_sink: OpenSink = _open_sink,
         settings: SiteSettings | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
@@ -94,6 +102,7 @@ class Site:
         self.changes = Changes()
         self.status = StatusCollector(self)
         self._measured = SiteMetrics(self)
+        self.sinks = Sinks(self.book, self.outlet, open_sink)
         self.registry = Registry(
             self.engine,
             self.book,
@@ -102,11 +111,11 @@ class Site:
             self.gate,
             compiler=compiler,
             open_source=open_source,
-            open_sink=open_sink,
+            sinks=self.sinks,
             base_folder=self.settings.base_folder,
         )
         self.listeners = Listeners()
-        self._open_sink, self._on_close = open_sink, on_close
+        self._on_close = on_close
         self._closed = False
         self.engine.landing.sweep()
         sweep(folder)
@@ -163,6 +172,12 @@ class Site:
         self._tell()
         return scripts
 
+    def change(self, make: Compiled) -> None:
+        """Apply scripts that are made of the catalog as it is, in one transaction."""
+        self.registry.change(make)
+        self.ticker.wake()
+        self._tell()
+
     def stop(self, query: str) -> None:
         """Drop a query: its results, state and sinks go with it."""
         self._drop("QUERY", self.query(query).name)
@@ -204,7 +219,15 @@ class Site:
         Waits while the engine is behind; with `patience_s` no longer than that, then Busy.
         """
         feed = self._open_feed(stream)
+        self._check_unfinished(feed.stream, batch_id)
         return feed.push(batch, partition=partition, batch_id=batch_id, patience_s=patience_s)
+
+    def _check_unfinished(self, stream: StreamDef, batch_id: str | None) -> None:
+        store = self.engine.store
+        if store.inputs.floor(stream.name) < FOREVER:
+            return
+        if batch_id is None or not is_known(store, stream.name, batch_id):
+            raise WrongUse(f"{stream.name} was finished; drop and re-create it to push again")
 
     def heartbeat(self, stream: str, instant: int, *, partition: int = 0) -> None:
         """Promise that no tuple below this instant will come."""
@@ -255,11 +278,23 @@ class Site:
         reader.check(after)
         if not follow:
             return reader.pages(after)
-        return follow_pages(reader, self.changes, after, lambda: self.ending(found), timeout_s)
+        return follow_pages(reader, self.changes, after, lambda: self.ending(reader), timeout_s)
 
     def reader(self, query: QueryDef) -> Reader:
         """Reads what the query has said."""
-        return Reader(self.engine, query.name, shape_of(query).columns)
+        return Reader(self.engine, query.name, lambda: self._columns(query))
+
+    def _columns(self, query: QueryDef) -> tuple[str, ...]:
+        found = self.catalog.find(query.name)
+        return shape_of(found if isinstance(found, QueryDef) else query).columns
+
+    def present_content(self, query: str) -> list[tuple[tuple[Any, ...], int]] | None:
+        """What a query's relation holds, rows with their multiplicities, if all its changes are
+        still kept; None otherwise, and for a stream, which holds nothing."""
+        found = self.query(query)
+        if shape_of(found).kind is not None:
+            return None
+        return present_content(self.engine, found.name)
 
     def tail(self, query: str, rows: int) -> list[Page]:
         """The query's last rows."""
@@ -281,13 +316,14 @@ class Site:
         stream = shape_of(found).streams[0]
         return instant_text(since, stream.resolution_us, stream.timestamp_type.is_temporal)
 
-    def ending(self, query: QueryDef) -> str | None:
-        """Why nothing will follow what the query has said, if that is so."""
+    def ending(self, reader: Reader) -> str | None:
+        """Why nothing will follow what the reader's query has said, if that is so."""
         if self._closed:
             return "closed"
-        if self.catalog.find(query.name) is not query:
+        found = self.catalog.find(reader.query)
+        if not isinstance(found, QueryDef) or not reader.stands:
             return "stopped"
-        state = self.status.state(query)
+        state = self.status.state(found)
         return state if state in ("finished", "parked") else None
 
     def attach(self, query: str, name: str, sink: Sink) -> None:
@@ -301,31 +337,21 @@ class Site:
         """Close a sink, for good."""
         found = self.query(query)
         with self.gate.between_ticks(), self.engine.store.transaction():
-            self.book.remove_sink(found.name, name)
-            self.outlet.detach(found.name, name)
+            self.sinks.remove(found.name, name)
             self.engine.resubscribe()
 
     def write_to(self, query: str, target: str, folder: Path | None = None) -> str:
         """Write what the query says from the next tick on to `jsonl:FILE`, `parquet:FOLDER` or
         another sink (`sinks.registry`), and go on with it after every restart; gives the sink's
         name. Relative paths start at `folder`. One that was given up there goes on behind the last
-        rows that it committed."""
+        rows that it committed. CREATE SINK does the same, with options."""
         found = self.query(query)
         base = (folder or self.settings.base_folder).resolve()
-        sink = self._open_sink(target, base)
         with self.gate.between_ticks(), self.engine.store.transaction():
-            failed = self.book.failed_sink(found.name, target, str(base))
-            if failed is not None:
-                name = failed
-                self.book.revive_sink(found.name, name)
-            else:
-                taken = {name for q, name, _, _ in self.book.sinks() if q == found.name}
-                name = next(n for i in itertools.count(1) if (n := f"sink-{i}") not in taken)
-                self.book.add_sink(found.name, name, target, str(base))
-            try:
-                self.outlet.attach(found.name, name, sink)
-            except OSError as error:
-                raise SinkError(f"{target} can't be written to: {error}") from error
+            name = self.sinks.resumed(found.name, target, base)
+            if name is None:
+                name = self.sinks.free_name(found.name)
+                self.sinks.add(SinkDef(name, found.name, target), base)
             self.engine.resubscribe()
         return name
 

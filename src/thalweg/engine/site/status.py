@@ -44,6 +44,9 @@ class QueryStatus:
     error: str | None
     sinks: list[SinkStatus]
     text: str
+    version: int  # counts replacements
+    resolution_us: int  # of its instants
+    is_temporal: bool  # whether they are dates and times, rather than numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,8 @@ class StreamStatus:
     rejected: int
     watermark: str | None
     error: str | None
+    resolution_us: int
+    is_temporal: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +94,13 @@ def instant_text(instant: int | None, resolution_us: int, is_temporal: bool) -> 
     except OverflowError:
         return str(instant)
     return moment.strftime("%Y-%m-%d %H:%M:%S") + f".{moment.microsecond // 1000:03d}"
+
+
+class Instants:
+    """A query's or stream's instants as people write them: numbers, or dates and times."""
+
+    def __init__(self, of: QueryStatus | StreamStatus) -> None:
+        self._resolution_us, self._is_temporal = of.resolution_us, of.is_temporal
+
+    def text(self, instant: int) -> str:
+        return instant_text(instant, self._resolution_us, self._is_temporal) or "the beginning"

@@ -79,11 +79,19 @@ class StatusCollector:
             sinks.setdefault(query, []).append(SinkStatus(name, target, error))
         sizes = Counter(self.site.engine.roster.group_of.values())
         texts = {name: text for name, _, text in self.site.book.definitions()}
+        queries = self.site.catalog.queries()
+        lineages = self.site.engine.store.versions.lineages(q.name for q in queries)
         return [
             self._query(
-                q, parked.get(q.name), frontiers, sinks.get(q.name, []), sizes, texts[q.name]
+                q,
+                parked.get(q.name),
+                frontiers,
+                sinks.get(q.name, []),
+                sizes,
+                texts[q.name],
+                lineages[q.name].version if q.name in lineages else 1,
             )
-            for q in self.site.catalog.queries()
+            for q in queries
         ]
 
     def state(self, query: QueryDef) -> str:
@@ -101,6 +109,7 @@ class StatusCollector:
         sinks: list[SinkStatus],
         sizes: Mapping[str, int],
         text: str,
+        version: int,
     ) -> QueryStatus:
         running = self.site.engine.roster.queries.get(query.name)
         home = self.site.engine.roster.group_of.get(query.name)
@@ -127,6 +136,9 @@ class StatusCollector:
             error=f"tick {parked.tick}: {parked.error}" if parked is not None else None,
             sinks=sinks,
             text=text,
+            version=version,
+            resolution_us=shape.streams[0].resolution_us,
+            is_temporal=shape.streams[0].timestamp_type.is_temporal,
         )
 
     def _rows(self, query: str, home: str | None) -> int | None:
@@ -212,6 +224,8 @@ class StatusCollector:
             rejected=aside.get((stream.name, REJECTED), 0),
             watermark=_instant_text(now, stream),
             error=error,
+            resolution_us=stream.resolution_us,
+            is_temporal=stream.timestamp_type.is_temporal,
         )
 
 

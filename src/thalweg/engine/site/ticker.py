@@ -97,8 +97,16 @@ class Ticker:
             self.error, self.attempts = None, 0
             if not self._woken.is_set():
                 self._resting.set()
+                self._rest()
             # Wakes by itself too, because falling silent makes no noise.
             self._woken.wait(_IDLE_CHECK_S)
+
+    def _rest(self) -> None:
+        with self._gate.between_ticks():
+            try:
+                self.outlet.rest()
+            except Exception as error:
+                log.error("a sink could not write what has waited: %s", last_line(error))
 
     def _done(self, tick: Tick) -> None:
         self.error, self.attempts = None, 0

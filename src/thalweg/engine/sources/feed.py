@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from pathlib import Path
@@ -12,6 +13,8 @@ import polars as pl
 from thalweg.engine.shared.ingest.landing import Receipt
 from thalweg.engine.shared.state.names import source_folder
 from thalweg.plan.catalog import StreamDef
+
+log = logging.getLogger(__name__)
 
 LARGEST_BACKLOG = 2_000_000  # tuples that may wait for a tick before sources are slowed
 _POLL_S = 0.02
@@ -140,6 +143,10 @@ class Feed:
         """No more tuples, ever."""
         self.engine.landing.finish(self.stream)
         self.arrived(None)
+
+    def warn(self, message: str) -> None:
+        """Something that does not count, and that somebody should know of."""
+        log.warning("source of %s: %s", self.stream.name, message)
 
     def arrived(self, partition: int | None) -> None:
         """Something has landed: of a partition, or of all of them."""

@@ -15,6 +15,8 @@ T = TypeVar("T")
 class Options:
     """Reads options one by one; `done` then refuses what is left."""
 
+    error: type[ValueError] = SourceError
+
     def __init__(self, stream: StreamDef) -> None:
         self._stream = stream.name
         self._left = dict(stream.options)
@@ -51,9 +53,7 @@ class Options:
         try:
             return parse(text)
         except (ValueError, KeyError):
-            raise SourceError(
-                f"{self._stream}: option {name} is {expected}, not {text!r}"
-            ) from None
+            raise self.error(f"{self._stream}: option {name} is {expected}, not {text!r}") from None
 
     def starting_with(self, prefix: str) -> Mapping[str, str]:
         """Options for somebody else, told by how their names start."""
@@ -68,7 +68,7 @@ class Options:
 
     def done(self) -> None:
         for name in self._left:
-            raise SourceError(
+            raise self.error(
                 f"{self._stream}: there is no option {name}{suggestion(name, self._known)}"
             )
 

@@ -14,6 +14,7 @@ from thalweg.engine.shared.compile.query import compile_query
 from thalweg.engine.shared.compile.semijoins import lasting_semi, semi
 from thalweg.engine.shared.kernels.join.probing import indexes
 from thalweg.engine.shared.state.inputs import Stems
+from thalweg.engine.shared.state.versions import Ended
 from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.expr import Col, Expr
@@ -43,6 +44,7 @@ class Run:
     lasting_plan: bool = False  # whether it began when semi-joins were planned otherwise
     gaps: tuple[Gap, ...] = ()  # what its windows lacked when it began
     keeps_content: bool = False  # whether its content has to be kept when old results go
+    replaces: Ended | None = None  # until it has spoken: the version before it
 
     @cached_property
     def output(self) -> ph.Ending:

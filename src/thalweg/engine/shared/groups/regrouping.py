@@ -55,7 +55,8 @@ def regroup(actions: RegroupActions) -> None:
     """One round."""
     roster, grouping = actions.roster, actions.grouping
     grouping.shrunk &= roster.groups.keys()
-    alone = roster.ungrouped().values()
+    # Who has replaced another says first what is different, by itself.
+    alone = [q for q in roster.ungrouped().values() if q.replaces is None]
     parts: dict[Signature, list[Run]] = {}
     for query in alone:
         if is_sharable(query):

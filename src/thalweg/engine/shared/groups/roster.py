@@ -85,6 +85,10 @@ class Roster:
         grouped = self.group_of._group  # asked for all queries before every tick
         return {name: query for name, query in self.queries.items() if name not in grouped}
 
+    def successors(self) -> list[Run]:
+        """Queries that have replaced others and have not spoken yet."""
+        return [q for q in self.runs.values() if q.replaces is not None]
+
     def run_of(self, query: str) -> Run | None:
         """The run that answers a query."""
         group = self.group_of.get(query)
@@ -129,6 +133,12 @@ class Roster:
             self.queries[member.name] = replace(member, plan=None)
         self._changed()
 
+    def settle(self, begun: Iterable[str]) -> None:
+        """Those have spoken for the first time: they are queries like others now."""
+        for name in begun:
+            self.queries[name] = replace(self.queries[name], replaces=None)
+            self._changed()
+
     def snapshot(self) -> Snapshot:
         return Snapshot(self.queries.copy(), self.groups.copy(), dict(self.group_of))
 
@@ -136,6 +146,10 @@ class Roster:
         self.queries, self.groups = dict(before.queries), dict(before.groups)
         self.group_of = GroupOf()
         self.group_of.update(before.group_of)
+        self._changed()
+
+    def touch(self) -> None:
+        """What is read has changed."""
         self._changed()
 
     def _changed(self) -> None:

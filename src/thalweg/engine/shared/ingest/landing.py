@@ -47,6 +47,7 @@ class Receipt:
     rejected: int
     repeated: bool = False
     reason: str | None = None  # why the first rejected row was
+    row: int | None = None  # its place in the batch, from 0
 
 
 @dataclass
@@ -269,8 +270,8 @@ class _Group:
         reasons = dict(push.typed.rejected.iter_rows())
         set_aside(self.store, name, LATE, lines_of(push.batch, late, {}))
         set_aside(self.store, name, REJECTED, lines_of(push.batch, list(reasons), reasons))
-        reason = next(iter(reasons.values()), None)
-        push.receipt = Receipt(accepted, len(late), len(reasons), reason=reason)
+        row, reason = next(iter(reasons.items()), (None, None))
+        push.receipt = Receipt(accepted, len(late), len(reasons), reason=reason, row=row)
 
 
 def newest_before(rows: pl.DataFrame, newest: int) -> pl.Series:

@@ -9,6 +9,7 @@ from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.frames import OP, TS, T, W, names, net
 from thalweg.engine.shared.kernels.expiry import events
 from thalweg.engine.shared.kernels.streams import half, snapshots
+from thalweg.engine.shared.results.content import unpacked
 from thalweg.engine.shared.tick.plan import Flow
 from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.nodes import StreamKind
@@ -24,7 +25,7 @@ def output(task: Task, flow: Flow, query: str, op: ph.Output) -> pl.DataFrame:
         stream = shown if start is None else shown.filter(pl.col(TS) >= start)
     else:
         happened = task.once(once, lambda: events(task, flow, op, op.input, "ends"))
-        changes = _changes(happened, op, start)
+        changes = _changes(happened, op, start, task.spec.held.get(query))
         stream = half(changes, op.kind) if op.kind is not None else changes.rename({T: TS})
     columns = names(len(op.types))
     rows = stream.select(TS, pl.col(W).sign().cast(pl.Int8).alias(OP), *columns, pl.col(W).abs())
@@ -33,8 +34,15 @@ def output(task: Task, flow: Flow, query: str, op: ph.Output) -> pl.DataFrame:
     return rows.drop(W).sort(TS, OP, *columns, nulls_last=False)
 
 
-def _changes(happened: pl.DataFrame, op: ph.Output, start: int | None) -> pl.DataFrame:
-    """Net changes; what happened before the query's start all arrives with it."""
+def _changes(
+    happened: pl.DataFrame, op: ph.Output, start: int | None, held: bytes | None
+) -> pl.DataFrame:
+    """Net changes; what happened before the query's start all arrives with it, less what the
+    version before it held."""
     if start is not None:
         happened = happened.with_columns(pl.col(T).clip(lower_bound=start))
+    if held is not None:
+        assert start is not None, "who held rows has come to an instant"
+        before = unpacked(held).with_columns(pl.lit(start, dtype=pl.Int64).alias(T), -pl.col(W))
+        happened = pl.concat([happened.select(before.columns), before])
     return net(happened, [*names(len(op.types)), T])

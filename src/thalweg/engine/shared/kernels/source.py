@@ -92,6 +92,10 @@ def intervals(window: IntervalWindow, stamps: np.ndarray) -> tuple[np.ndarray, n
 
 
 def _passing(frame: pl.DataFrame, op: ph.Source) -> pl.DataFrame:
+    # Columns that the stream was given after the query do not exist for it.
+    known = {*names(len(op.types) - op.stamped), TS, POS, W}
+    if not known.issuperset(frame.columns):
+        frame = frame.select(c for c in frame.columns if c in known)
     passing = frame if op.predicate == TRUE else frame.filter(is_true(op.predicate))
     if op.stamped:
         return passing.with_columns(pl.col(TS).alias(name(len(op.types) - 1)))

@@ -6,6 +6,7 @@ the representative's rows, and a member's rows are made of them when somebody re
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,10 @@ from thalweg.engine.shared.groups.records import group_from_bytes
 from thalweg.engine.shared.groups.running_group import RunningGroup
 from thalweg.engine.shared.results.results import Results
 from thalweg.engine.shared.state.names import ENDED, STARTED, result_table
-from thalweg.engine.shared.state.segments import Segment
+from thalweg.engine.shared.state.segments import BundleWriter, Segment
 from thalweg.engine.shared.state.store import Store
-from thalweg.plan.windows import BEGINNING
+from thalweg.engine.shared.state.versions import Ended
+from thalweg.plan.windows import BEGINNING, FOREVER
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,15 @@ class Said:
     low: int
     upto: int
     rows: pl.DataFrame
+    tick: int
+    is_own: bool = True  # written down as the query's own rows, not made of a group's
 
 
 @dataclass(frozen=True)
 class _Stored:
     """Where a tick's rows are: the query's own (no group), or its group's."""
 
+    tick: int
     group: str | None
     segments: list[tuple[str, Segment]]  # which part of the group's
 
@@ -57,21 +62,38 @@ class Archive:
         self._store, self._folder, self._registered = store, folder, registered
         self._groups: dict[str, RunningGroup] = {}
 
-    def pages(self, query: str, since: int = BEGINNING) -> Iterator[Said]:
-        """Its rows from an instant on, tick by tick; files that are no longer retained are passed
-        over."""
+    def pages(
+        self, query: str, since: int = BEGINNING, ticks: tuple[int, int] = (0, FOREVER)
+    ) -> Iterator[Said]:
+        """Its rows from an instant on, tick by tick from one tick to another; files that are no
+        longer retained are passed over."""
         for said in self._said(query):
-            if said.upto <= since:
+            if said.upto <= since or not ticks[0] <= said.tick <= ticks[1]:
                 continue
             page = self._page(query, said)
             if page is not None:
                 yield page
 
-    def newest_first(self, query: str) -> Iterator[Said]:
+    def newest_first(self, query: str, first_tick: int = 0) -> Iterator[Said]:
         for said in reversed(self._said(query)):
-            page = self._page(query, said)
+            page = self._page(query, said) if said.tick >= first_tick else None
             if page is not None:
                 yield page
+
+    def write_out(self, query: str, *, durable: bool) -> str | None:
+        """Make a query's pages its own, whoever has answered it: it is about to be another one.
+        Gives the file in which they are."""
+        made = [page for page in self.pages(query) if not page.is_own]
+        if not made:
+            return None
+        name = f"{made[-1].tick:010d}-0-0-{uuid.uuid4().hex[:8]}.arrow"
+        writer = BundleWriter(self._folder / "results", name, durable=durable)
+        table = result_table(query)
+        for page in made:
+            segment = writer.add(table, page.rows, page.low, page.upto)
+            self._store.outputs.add_segment(page.tick, segment)
+        writer.close()
+        return name
 
     def complete_from(self, query: str) -> int:
         """The instant from which all that the query has said is retained."""
@@ -79,19 +101,33 @@ class Archive:
         if oldest is None:
             return BEGINNING
         tick, ranges = oldest
-        before = [group for since, group in self._store.runs.memberships(query) if since <= tick]
-        if before:
-            group = self.group(before[-1])
-            run = None if group is None else group.run
-        else:
-            run = self._registered(query)
+        before = [flow for since, flow in self.flows(query) if since <= tick]
         # A run that was not in that tick is younger: nothing of it is gone.
-        return BEGINNING if run is None else ranges.get(run.flow, (BEGINNING, BEGINNING))[0]
+        return ranges.get(before[-1], (BEGINNING, BEGINNING))[0] if before else BEGINNING
+
+    def complete_before(self, ended: Ended) -> int:
+        """The same of a version that has ended."""
+        oldest = self._store.outputs.oldest()
+        if oldest is None:
+            return BEGINNING
+        tick, ranges = oldest
+        before = [flow for since, flow in ended.flows if since <= tick]
+        return ranges.get(before[-1], (BEGINNING, BEGINNING))[0] if before else BEGINNING
+
+    def flows(self, query: str) -> list[tuple[int, str]]:
+        """From which tick on, in which flow the query was computed."""
+        run = self._registered(query)
+        found = [] if run is None else [(run.epoch, run.flow)]
+        for since, name in self._store.runs.memberships(query):
+            group = self.group(name)
+            if group is not None:
+                found.append((since, group.run.flow))
+        return found
 
     def _said(self, query: str) -> list[_Stored]:
         found: dict[int, _Stored] = {}
         for tick, segment in self._store.outputs.segments(result_table(query)):
-            found.setdefault(tick, _Stored(None, [])).segments.append(("", segment))
+            found.setdefault(tick, _Stored(tick, None, [])).segments.append(("", segment))
         memberships = self._store.runs.memberships(query)
         for place, (since, group) in enumerate(memberships):
             until = memberships[place + 1][0] if place + 1 < len(memberships) else None
@@ -99,7 +135,8 @@ class Archive:
                 table = result_table(group, part)
                 for tick, segment in self._store.outputs.segments(table, since - 1):
                     if until is None or tick < until:
-                        found.setdefault(tick, _Stored(group, [])).segments.append((part, segment))
+                        stored = found.setdefault(tick, _Stored(tick, group, []))
+                        stored.segments.append((part, segment))
         return [said for _, said in sorted(found.items())]
 
     def _page(self, query: str, said: _Stored) -> Said | None:
@@ -107,7 +144,9 @@ class Archive:
             rows = self._rows(query, said)
         except FileNotFoundError:
             return None
-        return Said(said.low, said.upto, rows) if rows.height else None
+        if not rows.height:
+            return None
+        return Said(said.low, said.upto, rows, said.tick, said.group is None)
 
     def _rows(self, query: str, said: _Stored) -> pl.DataFrame:
         # A reader of its own: the engine's forgets files while others may be reading.

@@ -25,6 +25,15 @@ NO_ROWS = pl.DataFrame(schema={TS: pl.Int64, OP: pl.Int8})
 
 
 @dataclass(frozen=True)
+class EndMark:
+    """Behind these rows, this version of the query has ended; `instant` is the first about which
+    its successor speaks."""
+
+    version: int
+    instant: int
+
+
+@dataclass(frozen=True)
 class Emission:
     """What one query says in one tick: `_ts`, `_op` (+1, -1), `c0`, …, in canonical order."""
 
@@ -34,6 +43,7 @@ class Emission:
     low: int
     upto: int
     rows: pl.DataFrame
+    mark: EndMark | None = None
 
     def ordinals(self) -> np.ndarray:
         """Each row's place among those of its instant."""

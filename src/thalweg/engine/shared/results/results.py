@@ -45,6 +45,11 @@ class Results:
         columns = [c for c in frames[0].columns if c not in (MEMBER, TS, OP)]
         return pl.concat(frames).sort(MEMBER, TS, OP, *columns, nulls_last=False)
 
+    def note(self, bundle: str) -> None:
+        """A file that has come outside of a tick."""
+        if self._by_tick is not None:
+            self._by_tick.setdefault(_tick_of(bundle), set()).add(bundle)
+
     def expire(self, upto: int, fresh: Iterable[str]) -> None:
         """Remove the files of all ticks up to this one; `fresh` are those that have just come.
 

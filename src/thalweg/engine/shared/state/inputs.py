@@ -231,6 +231,13 @@ class Inputs:
                 [(stream, c, known.get(c, before)) for c in sorted(columns)],
             )
 
+    def add_column(self, stream: str, place: int) -> None:
+        """A column that is known of all tuples: those that have come have NULL in it."""
+        with self._db.transaction() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO kept_columns VALUES (?, ?, ?)", (stream, place, BEGINNING)
+            )
+
     def is_whole(self, stream: StreamDef) -> bool:
         """Whether what is stored of a stream has all its columns."""
         if self.unseen_from(stream.name) == BEGINNING:

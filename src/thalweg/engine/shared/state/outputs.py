@@ -32,6 +32,13 @@ class Outputs:
                 [(tick, s.bundle, s.offset, s.table, encode(s)) for s in segments],
             )
 
+    def add_segment(self, tick: int, segment: Segment) -> None:
+        """Of a tick that is retained."""
+        with self._db.transaction() as db:
+            packed = msgspec.msgpack.encode(segment)
+            row = (tick, segment.bundle, segment.offset, segment.table, packed)
+            db.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)", row)
+
     def expire(self, upto: int) -> None:
         """Ticks up to this one are not retained any more."""
         with self._db.transaction() as db:

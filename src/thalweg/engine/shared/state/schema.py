@@ -17,6 +17,8 @@ CREATE TABLE IF NOT EXISTS definitions (
     name TEXT PRIMARY KEY, kind TEXT NOT NULL, text TEXT NOT NULL, place INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS definitions_by_place ON definitions (place);
 CREATE TABLE IF NOT EXISTS folders (name TEXT PRIMARY KEY, folder TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS added_columns (
+    stream TEXT NOT NULL, text TEXT NOT NULL, place INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS parked (
     name TEXT PRIMARY KEY, tick INTEGER NOT NULL, error TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS sinks (
@@ -32,6 +34,10 @@ CREATE TABLE IF NOT EXISTS running_groups (
 CREATE TABLE IF NOT EXISTS memberships (
     query TEXT NOT NULL, since INTEGER NOT NULL, group_name TEXT NOT NULL,
     PRIMARY KEY (query, since)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS lineages (query TEXT PRIMARY KEY, packed BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS ended_versions (
+    query TEXT NOT NULL, run INTEGER NOT NULL, last_tick INTEGER NOT NULL, packed BLOB NOT NULL,
+    PRIMARY KEY (query, run)) WITHOUT ROWID;
 
 -- what came in
 CREATE TABLE IF NOT EXISTS partitions (

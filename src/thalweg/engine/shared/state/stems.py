@@ -55,14 +55,25 @@ def stem_segments(
     if table in task.spec.backfill.get(stream, ("", []))[1]:
         found = reindexed(task, stream, keys)
     else:
-        found = task.stored_between(table, since, before)
+        found = [_whole(task, stream, m) for m in task.stored_between(table, since, before)]
     fresh = (own_new_tuples if own else new_tuples)(task, stream, keys)
     return [*found, fresh] if fresh.frame.height else found
 
 
+def _whole(task: Task, stream: str, mapped: Mapped) -> Mapped:
+    """A segment with all columns: it may be older than one that the stream was given later."""
+    schema = task.stream_schema(stream)
+    missing = [c for c in schema if c not in mapped.frame.columns]
+    if not missing or mapped.segment is None:
+        return mapped
+    nulls = [pl.lit(None, dtype=schema[c]).alias(c) for c in missing]
+    key = ("whole", stream, mapped.segment.key)
+    return task.once(key, lambda: Mapped(mapped.frame.with_columns(nulls), mapped.segment))
+
+
 def _everything(task: Task, stream: str, since: int, before: int) -> list[Mapped]:
     stored = task.stored_between(task.log_table(stream), since, before)
-    frames = [*(m.frame for m in stored), task.landed(stream)]
+    frames = [*(_whole(task, stream, m).frame for m in stored), task.landed(stream)]
     zero = pl.lit(0, dtype=pl.UInt64).alias(H)
     return [Mapped(f.with_columns(zero)) for f in frames if f.height]
 

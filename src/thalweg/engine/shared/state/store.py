@@ -22,6 +22,7 @@ from thalweg.engine.shared.state.outputs import Outputs
 from thalweg.engine.shared.state.runs import Runs
 from thalweg.engine.shared.state.schema import FORMAT, META, TABLES
 from thalweg.engine.shared.state.segments import Segment
+from thalweg.engine.shared.state.versions import Versions
 
 BOOK = "book.sqlite"
 
@@ -46,6 +47,7 @@ class Store:
         self.runs = Runs(self)
         self.inputs = Inputs(self)
         self.outputs = Outputs(self)
+        self.versions = Versions(self)
 
     def _check_format(self) -> None:
         for name, wanted in (("format", str(FORMAT)), ("hashing", HASHING)):

@@ -56,8 +56,9 @@ class Commit:
         streams: Mapping[str, StreamDef],
         reports: list[TaskReport],
         outlet: Outlet,
+        begun: Iterable[str] = (),
     ) -> None:
-        """Make the tick a fact."""
+        """Make the tick a fact; `begun` have replaced others, and spoken for the first time."""
         store, expired = self._store, self._expired(cut)
         folded, replaced = self._contents.fold(expired) if expired else ([], [])
         floors = floors_of(cut, plan)
@@ -71,6 +72,8 @@ class Commit:
                 store.outputs.change_contents(folded, replaced)
                 store.outputs.expire(expired)
                 store.runs.forget_groups(expired)
+                store.versions.expire(expired)
+            store.versions.begun(begun)
             store.inputs.take(cut.landed)
             for stream, columns in plan.kept.items():
                 store.inputs.keep_columns(stream, columns)  # before time itself is moved
@@ -109,7 +112,8 @@ class Commit:
             reason = "a minus that matches no row"
             lines = [
                 json.dumps(
-                    {"row": dict(zip(names, row[: len(names)], strict=True)), "reason": reason},
+                    # The flow that judged them may be older than a column.
+                    {"row": dict(zip(names, row[: len(names)], strict=False)), "reason": reason},
                     default=str,
                 )
                 for row in rows.iter_rows()

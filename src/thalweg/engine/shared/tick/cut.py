@@ -10,7 +10,7 @@ and is in no tick yet lies above the floor: a partition with such tuples is neve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -72,9 +72,14 @@ def write_cut(
     tasks: int,
     rows_for_more_tasks: int,
     logs: Mapping[str, Log] | None = None,
+    successors: Collection[str] = (),
 ) -> Cut | None:
     """Everything that has landed, up to `limit` tuples, written down; None if there is nothing to
-    do with it."""
+    do with it.
+
+    `successors` are flows of queries that start with what another version held: all their rows are
+    in one task, so that what is in both can be told.
+    """
     with store.transaction():
         taken, left = _taken(store, limit)
         newest = dict(store.inputs.cuts())
@@ -95,7 +100,9 @@ def write_cut(
             ranges,
             sorted(starts),
             _rows_by_stream(landed for _, landed in taken),
-            _tasks(plan, ended, tasks) if rows >= rows_for_more_tasks else 1,
+            1
+            if rows < rows_for_more_tasks or any(begins(f, ranges) for f in successors)
+            else _tasks(plan, ended, tasks),
             _retained(store, plan, streams, newest),
             reduced,
         )
@@ -171,6 +178,12 @@ def _reduced(
         if upto > store.inputs.relation(name).reduced:
             found[name] = upto
     return found
+
+
+def begins(flow: str, ranges: Mapping[str, tuple[int, int]]) -> bool:
+    """Whether a flow speaks for the first time."""
+    low, upto = ranges.get(flow, (BEGINNING, BEGINNING))
+    return low == BEGINNING < upto
 
 
 def _taken(

@@ -14,6 +14,7 @@ from thalweg.engine.shared.groups.families import Family, by_member, changes, is
 from thalweg.engine.shared.groups.members import families_of
 from thalweg.engine.shared.groups.roster import Roster
 from thalweg.engine.shared.groups.running_group import RunningGroup
+from thalweg.engine.shared.results.content import closing
 from thalweg.engine.shared.results.emission import (
     NO_ROWS,
     Emission,
@@ -32,9 +33,10 @@ from thalweg.engine.shared.state.names import (
     result_table,
 )
 from thalweg.engine.shared.state.segments import Segment
-from thalweg.engine.shared.tick.cut import Cut
+from thalweg.engine.shared.tick.cut import Cut, begins
 from thalweg.engine.shared.tick.messages import GroupSpec, TaskReport
 from thalweg.engine.shared.tick.plan_files import PlanFiles
+from thalweg.plan.windows import BEGINNING
 
 
 @dataclass(frozen=True)
@@ -113,11 +115,16 @@ class Delivery:
         if registered is None or run is None or run.flow not in cut.ranges:
             return None
         low, upto = cut.ranges[run.flow]
+        if upto == BEGINNING:
+            return None  # it waits for its first instant to become final
         return Emission(query, registered.number, registered.columns, low, upto, NO_ROWS)
 
     def _emissions(self, said: _Said) -> Iterator[Emission]:
         """Of queries that run alone, in order of name."""
         queries, group_of = self._roster.queries, self._roster.group_of
+        for run in self._roster.successors():
+            if run.replaces is not None and begins(run.flow, said.cut.ranges):
+                yield closing(run.name, run.replaces)
         for name, segments in sorted(said.by_run(), key=itemgetter(0)):
             if name in queries and name not in group_of:
                 run, rows = queries[name], self._results.rows(segments)

@@ -36,6 +36,7 @@ class TickSpec(msgspec.Struct, frozen=True):
     reduced: dict[str, int]  # relation -> its changes below become what is left of them
     rejects_from: dict[str, int]  # relation -> what it rejected before has been reported
     shares: tuple[tuple[str, ...], ...] = ()  # of runs by task, where one task has all rows
+    held: dict[str, bytes] = {}  # query -> what the version before it held at its start
     durable: bool = True
 
 

@@ -27,6 +27,7 @@ def tick_spec(
     started: Mapping[str, int],
     groups: dict[str, GroupSpec],
     shares: tuple[Share, ...],
+    held: dict[str, bytes],
     durable: bool,
 ) -> TickSpec:
     return TickSpec(
@@ -46,6 +47,7 @@ def tick_spec(
         reduced=cut.reduced,
         rejects_from={s: store.inputs.relation(s).reported for s in plan.signed},
         shares=shares,
+        held=held,
         durable=durable,
     )
 

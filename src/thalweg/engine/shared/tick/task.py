@@ -20,6 +20,7 @@ from thalweg.engine.shared.frames import (
     POS,
     TS,
     H,
+    aligned,
     concat,
     data_schema,
     empty_relation,
@@ -137,11 +138,11 @@ class Task:
         schema = self.stream_schema(stream)
         if stream in self.plan.signed:
             schema["_w"] = pl.Int64
-        frames = []
+        empty, frames = pl.DataFrame(schema=schema), []
         for section, floor in self.spec.landed.get(stream, ()):
-            rows = read_section(self.folder / LANDED, section).select(list(schema))
+            rows = aligned(read_section(self.folder / LANDED, section), empty)
             frames.append(rows if floor == BEGINNING else rows.filter(pl.col(TS) >= floor))
-        frame = concat(frames, pl.DataFrame(schema=schema))
+        frame = concat(frames, empty)
         self.report.rows_in += frame.height
         return frame
 

@@ -15,7 +15,7 @@ from thalweg.engine.shared.state.manifest import Manifest
 from thalweg.engine.shared.state.names import stem_table
 from thalweg.engine.shared.state.store import Store
 from thalweg.engine.shared.tick.commit import Commit
-from thalweg.engine.shared.tick.cut import Cut, IsIdle, Log, write_cut
+from thalweg.engine.shared.tick.cut import Cut, IsIdle, Log, begins, write_cut
 from thalweg.engine.shared.tick.delivery import Delivery
 from thalweg.engine.shared.tick.executors import Executor
 from thalweg.engine.shared.tick.measures import Tick, added, phases_of, rows_by_run
@@ -93,6 +93,7 @@ class Ticks:
             tasks=self.executor.tasks,
             rows_for_more_tasks=self._settings.rows_for_more_tasks,
             logs=self._logs(),
+            successors=[r.flow for r in self._roster.successors()],
         )
 
     def _logs(self) -> dict[str, Log]:
@@ -112,6 +113,10 @@ class Ticks:
             )
         return found
 
+    def _begun(self, cut: Cut) -> list[Run]:
+        """Queries that have replaced others and speak for the first time."""
+        return [r for r in self._roster.successors() if begins(r.flow, cut.ranges)]
+
     def run(self, cut: Cut, began: float) -> Tick:
         """A tick as it was written down."""
         plan = self._plan_of(cut)
@@ -120,7 +125,9 @@ class Ticks:
         marks.append(time.perf_counter())
         rows_out = self._delivery(cut, reports)
         marks.append(time.perf_counter())
-        self._commit(plan, cut, self._streams, reports, self._delivery.outlet)
+        begun = [r.name for r in self._begun(cut)]
+        self._commit(plan, cut, self._streams, reports, self._delivery.outlet, begun)
+        self._roster.settle(begun)
         seconds = added([r.seconds for r in reports])
         self._observed.record(cut.rows, rows_by_run(reports), seconds)
         marks.append(time.perf_counter())
@@ -135,6 +142,11 @@ class Ticks:
             phases_of(marks, sum(r.busy_s for r in reports) / tasks),
         )
 
+    def _held(self, cut: Cut) -> dict[str, bytes]:
+        """What the versions before those held."""
+        found = ((r.name, r.replaces) for r in self._begun(cut))
+        return {n: e.content for n, e in found if e and e.content is not None and not e.closes}
+
     def rehearse(self, cut: Cut, names: Collection[str]) -> None:
         """Run a tick for some of its queries only and forget what comes of it; raises as it would.
 
@@ -146,9 +158,12 @@ class Ticks:
     def _plan_of(self, cut: Cut) -> Plan:
         """The plan that the cut was made for: after a crash, newer queries have to wait."""
         runs = self._roster.runs
-        if cut.queries == sorted(runs):
-            return self.plan
-        return self.plan_for({name: runs[name] for name in cut.queries if name in runs})
+        known = {
+            name: runs[name]
+            for name in cut.queries
+            if name in runs and runs[name].flow in cut.ranges  # else it is another by that name
+        }
+        return self.plan if len(known) == len(runs) else self.plan_for(known)
 
     def _execute(self, cut: Cut, plan: Plan) -> list[TaskReport]:
         divided: tuple[Share, ...] = ()
@@ -165,6 +180,7 @@ class Ticks:
             started=started,
             groups=self._delivery.group_specs(),
             shares=divided,
+            held=self._held(cut),
             durable=self._settings.durable,
         )
         encoded = msgspec.msgpack.encode(spec)

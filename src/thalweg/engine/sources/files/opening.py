@@ -10,6 +10,7 @@ from thalweg.engine.sources.errors import SourceError
 from thalweg.engine.sources.feed import Source
 from thalweg.engine.sources.files.csv import CsvLines
 from thalweg.engine.sources.files.direct import DirectReader
+from thalweg.engine.sources.files.follow import FollowedFile
 from thalweg.engine.sources.files.json_lines import JsonLines
 from thalweg.engine.sources.files.lines import LineFormat
 from thalweg.engine.sources.files.locate import FORMATS, File, Place, format_of, locate
@@ -47,6 +48,8 @@ def open_files(
     source = FileSource(place, reader, lines, by_file=by_file)
     if not watch:
         return source
+    if not place.is_folder and place.pattern is None:
+        return _followed(stream, place, lines)
     if by_file:
         raise SourceError(f"{stream.name}: files that are still to come can't be partitions")
     if spark is None:
@@ -58,6 +61,15 @@ def open_files(
     from thalweg.engine.sources.files.watch import WatchedFiles
 
     return WatchedFiles(source, place, spark)
+
+
+def _followed(stream: StreamDef, place: Place, lines: LineFormat | None) -> Source:
+    if lines is None or place.path.endswith(".gz"):
+        raise SourceError(
+            f"{stream.name}: {place} is written whole, so there is nothing to follow: "
+            "watch the folder that it is in, or leave watch out"
+        )
+    return FollowedFile(place.path, lines)
 
 
 def open_remote_files(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -23,6 +25,7 @@ class WatchedFiles:
 
     def __init__(self, source: FileSource, place: Place, spark: SparkSession) -> None:
         self._source, self._place, self._session = source, place, spark.newSession()
+        self._taken: dict[str, int] = {}  # how large files were when they were read
 
     def run(self, feed: Feed) -> None:
         def take(found: DataFrame, batch: int) -> None:
@@ -32,6 +35,7 @@ class WatchedFiles:
                 self._place.check(file.path)
             last = _last(feed)
             done = last if last is not None and last.batch == batch else None
+            self._taken |= {file.path: file.size for file in files}
             ordered = sorted(files, key=lambda file: natural_key(file.path))
             self._source.read(feed, ordered, done, batch=batch)
 
@@ -41,8 +45,24 @@ class WatchedFiles:
         try:
             while not feed.wait(_LOOK_S):
                 raise_if_failed(query)
+                self._tell_growth(feed)
         finally:
             query.stop()
+
+    def _tell_growth(self, feed: Feed) -> None:
+        """A file is read once: what is appended to it later is lost, and nobody should wonder."""
+        for path, size in list(self._taken.items()):
+            try:
+                now = Path(path).stat().st_size
+            except OSError:
+                continue  # what is gone was read
+            if now > size:
+                self._taken[path] = now
+                feed.warn(
+                    f"{path} has grown by {now - size} bytes after it was read, and they do not "
+                    "count: each file of a watched folder is read once. Write new files, or read "
+                    "this one alone with OPTIONS (watch 'true')"
+                )
 
     def _found(self) -> DataFrame:
         # Files that were written long ago count when they appear, however old they look.

@@ -1,0 +1,28 @@
+"""Instants as people write them: numbers, or dates and times, as the query's streams have them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND_US = 1_000_000
+
+
+class Instants:
+    """`of` is a query or stream as the service describes it."""
+
+    def __init__(self, of: dict[str, Any]) -> None:
+        self._resolution_us = of["resolution_us"] if of["is_temporal"] else None
+
+    def text(self, instant: int) -> str:
+        if self._resolution_us is None:
+            return str(instant)
+        try:
+            moment = _EPOCH + timedelta(microseconds=instant * self._resolution_us)
+        except OverflowError:
+            return str(instant)
+        text = moment.strftime("%Y-%m-%d %H:%M:%S")
+        if self._resolution_us % _SECOND_US == 0:
+            return text
+        return f"{text}.{moment.microsecond // 1000:03d}"

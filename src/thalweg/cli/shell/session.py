@@ -1,0 +1,174 @@
+"""What is typed, statement by statement; what comes of it goes to stdout, mistakes to stderr."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from thalweg.cli.client import Service, Unreachable, quoted
+from thalweg.cli.exits import CommandFailed
+from thalweg.cli.follow import follow_results
+from thalweg.cli.instants import Instants
+from thalweg.cli.output import complain, complain_at, emit, note, plain, stdout_console
+from thalweg.cli.results import present, shown
+from thalweg.cli.shell.describe import describe, overview
+from thalweg.cli.shell.lines import Lines
+from thalweg.cli.submit import summary
+
+HELP = r"""\d            streams, views, queries and sinks
+\d NAME       one of them: columns, text, state
+\results NAME what a query has said
+\watch NAME   what it says, as it comes; Ctrl-C ends it
+\explain NAME how it is computed
+\i FILE       run the statements of a file
+\?  \q        this list; leave
+SELECT …;     its rows as they come; Ctrl-C ends the query"""
+KEYWORDS = (
+    *("SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "DISTINCT", "UNION", "EXCEPT", "INTERSECT"),
+    *("ISTREAM", "DSTREAM", "RSTREAM", "Range", "Rows", "Now", "Unbounded", "Slide"),
+    *("Partition By", "CREATE", "OR REPLACE", "ALTER", "DROP", "STREAM", "RELATION", "VIEW"),
+    *("QUERY", "SINK", "IF NOT EXISTS", "IF EXISTS", "TIMESTAMP BY", "RESOLUTION", "LATENESS"),
+    *("OPTIONS", "INTO", "ADD COLUMN", "COUNT", "SUM", "AVG", "MIN", "MAX", "BETWEEN", "LIKE"),
+)
+COMMANDS = (r"\d", r"\results", r"\watch", r"\explain", r"\i", r"\?", r"\q")
+_BARE = re.compile(r"\s*(SELECT|ISTREAM|DSTREAM|RSTREAM|WITH|\()", re.IGNORECASE)
+# A semicolon outside strings, quoted names and comments.
+_END = re.compile(r"'[^']*'?|\"[^\"]*\"?|--[^\n]*|/\*.*?(?:\*/|\Z)|(;)", re.DOTALL)
+
+
+class Session:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self.failed = False
+
+    def words(self) -> Iterable[str]:
+        """What Tab offers: keywords, commands, and the names of what stands."""
+        yield from KEYWORDS
+        yield from COMMANDS
+        try:
+            for kind in ("streams", "queries"):
+                for found in self._service.get(f"/{kind}"):
+                    yield found["name"]
+                    yield from (column for column, _ in found["columns"])
+        except CommandFailed:
+            return
+
+    def run(self, lines: Lines) -> None:
+        typed = ""
+        while True:
+            try:
+                line = lines.read(is_first=not typed)
+                if line is None:
+                    break
+                if not typed and line.lstrip().startswith("\\"):
+                    if self._command(line.strip()):
+                        return
+                    continue
+                typed = self._statements(f"{typed}{line}\n")
+            except KeyboardInterrupt:
+                typed = ""
+                emit("")
+            except Unreachable:
+                raise
+            except CommandFailed as error:
+                self.failed, typed = True, ""
+                complain(str(error))
+        if typed.strip():
+            self._statements(f"{typed};")
+
+    def _statements(self, typed: str) -> str:
+        """Run all whole statements; gives what is left of them."""
+        start = 0
+        for found in _END.finditer(typed):
+            if found[1] is not None:
+                self._statement(typed[start : found.start()])
+                start = found.end()
+        left = typed[start:]
+        return left if left.strip() else ""
+
+    def _statement(self, text: str) -> None:
+        if not text.strip():
+            return
+        answer = self._service.try_request(
+            "POST", "/queries", json={"cql": text, "name": "shell", "folder": str(Path.cwd())}
+        )
+        if answer.is_error and "errors" in (problem := answer.json()):
+            self.failed = True
+            for error in problem["errors"]:
+                complain_at(error["text"])
+            return
+        done = self._service.checked(answer).json()
+        for warning in done["warnings"]:
+            note(f"[yellow]{plain(warning['text'])}[/]")
+        if _BARE.match(text):
+            (name,) = done["queries"]
+            self._show_until_interrupted(name)
+            return
+        for line in (*summary(done["changes"]), *done["notes"]):
+            emit(line)
+
+    def _show_until_interrupted(self, name: str) -> None:
+        note("rows as they come; Ctrl-C ends the query")
+        try:
+            self._watch(name)
+        finally:
+            self._service.request("DELETE", f"/queries/{quoted(name)}")
+
+    def _command(self, line: str) -> bool:
+        """Whether it was the last."""
+        word, _, rest = line.partition(" ")
+        name = rest.strip().removesuffix(";")
+        match word:
+            case r"\q":
+                return True
+            case r"\?" | r"\h":
+                emit(HELP)
+            case r"\d":
+                emit(describe(self._service, name) if name else overview(self._service))
+            case r"\results" if name:
+                instants = self._instants(name)
+                for _, row in present(self._service, name, None):
+                    self._print(row, instants)
+            case r"\watch" if name:
+                self._watch(name)
+            case r"\explain" if name:
+                path = f"/queries/{quoted(name)}/explain"
+                emit(self._service.request("GET", path).text.rstrip())
+            case r"\i" if name:
+                try:
+                    self._statements(Path(name).read_text() + ";")
+                except OSError as error:
+                    raise CommandFailed(f"can't read {name}: {error.strerror}") from None
+            case _:
+                raise CommandFailed(rf"there is no command {line}: \? lists them")
+        return False
+
+    def _watch(self, name: str) -> None:
+        instants = self._instants(name)
+        try:
+            for _, line in follow_results(self._service, name, None, give_up_s=10.0):
+                self._print(line, instants)
+        except KeyboardInterrupt:
+            emit("")
+
+    def _instants(self, query: str) -> Instants:
+        return Instants(self._service.get(f"/queries/{quoted(query)}"))
+
+    def _print(self, line: str | None, instants: Instants) -> None:
+        if line is None:
+            return
+        change: dict[str, Any] = json.loads(line)
+        sign = change["op"]
+        if sign == "end":
+            stdout_console().print(Text(f"-- version {change['version']} ended", style="dim"))
+            return
+        style = "bold green" if sign == "+" else "bold red"
+        text = Text.assemble((f"{instants.text(change['ts'])}  ", "dim"), (f"{sign}  ", style))
+        for column, value in change["row"].items():
+            text.append(f"{column}=", style="cyan").append(f"{shown(value)}  ")
+        stdout_console().print(text, soft_wrap=True)

@@ -1,0 +1,74 @@
+"""A tick's rows as Kafka records: changes, or upserts by a key."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from thalweg.engine.shared.frames import OP, TS, name
+from thalweg.engine.shared.results.emission import Emission
+from thalweg.engine.sinks.base import SinkError
+from thalweg.engine.sinks.encode import json_lines, json_rows, mark_line
+
+KEY, VALUE, INSTANT, ORDINAL = "key", "value", "instant", "ordinal"
+CHANGES, UPSERTS = "changes", "upserts"
+FORMS = (CHANGES, UPSERTS)
+SCHEMA = {KEY: pl.String, VALUE: pl.String, INSTANT: pl.Int64, ORDINAL: pl.Int64}
+
+
+def records(emission: Emission, keys: tuple[str, ...], form: str) -> pl.DataFrame:
+    """A record for each row: its key and value as JSON, and its instant and ordinal.
+
+    Upserts: the row itself, or nothing (a tombstone) where a key's row has gone and no other has
+    come at the same instant.
+    """
+    rows = emission.rows
+    if not rows.height:
+        return pl.DataFrame(schema=SCHEMA)
+    key = pl.lit(None, dtype=pl.String)
+    if keys:
+        places = [_place(emission, k) for k in keys]
+        picked = rows.select(*(pl.col(name(p)).alias(name(i)) for i, p in enumerate(places)))
+        key = pl.lit(picked.select(json_rows(picked, keys).alias(KEY))[KEY])
+    value = json_lines(emission).str.strip_suffix("\n")
+    if form == UPSERTS:
+        value = rows.select(json_rows(rows, emission.columns).alias(VALUE))[VALUE]
+    found = rows.select(
+        key.alias(KEY),
+        pl.lit(value).alias(VALUE),
+        pl.col(TS).alias(INSTANT),
+        pl.Series(ORDINAL, emission.ordinals(), dtype=pl.Int64),
+        OP,
+    )
+    return (_upserts(emission, found) if form == UPSERTS else found).drop(OP)
+
+
+def _upserts(emission: Emission, found: pl.DataFrame) -> pl.DataFrame:
+    comes = found.filter(pl.col(OP) > 0)
+    twice = comes.filter(pl.struct(INSTANT, KEY).is_duplicated())
+    if twice.height:
+        raise SinkError(
+            f"{emission.query} has two rows of key {twice[KEY][0]} at instant {twice[INSTANT][0]}: "
+            "upserts need a key that tells all rows apart"
+        )
+    goes = found.filter(pl.col(OP) < 0).join(comes, on=[INSTANT, KEY], how="anti")
+    goes = goes.unique([INSTANT, KEY], keep="first", maintain_order=True)
+    gone = goes.with_columns(pl.lit(None, dtype=pl.String).alias(VALUE))
+    return pl.concat([comes, gone]).sort(INSTANT, ORDINAL)
+
+
+def mark_record(emission: Emission) -> pl.DataFrame:
+    """The end mark of a version, behind its rows; it has no key."""
+    assert emission.mark is not None
+    value = mark_line(emission).rstrip("\n")
+    row = (None, value, emission.mark.instant, emission.rows.height)
+    return pl.DataFrame([row], SCHEMA, orient="row")
+
+
+def _place(emission: Emission, column: str) -> int:
+    names = [c.lower() for c in emission.columns]
+    if column.lower() not in names:
+        raise SinkError(
+            f"{emission.query} has no column {column} to be the key: "
+            f"it has {', '.join(emission.columns)}"
+        )
+    return names.index(column.lower())
