@@ -14,6 +14,8 @@ from thalweg.cli.cql_inputs import Text, batches_of, files_of, texts_of
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
 from thalweg.cli.output import complain, emit, emit_json, note, notes, plain
 
+MOST_NOTICES = 5  # on history that is not there
+
 
 def submit(
     paths: Annotated[
@@ -55,6 +57,7 @@ class _Total:
     def __init__(self) -> None:
         self.queries = self.others = self.dropped = 0
         self.errors: list[str] = []
+        self.notices = 0
 
     @property
     def done(self) -> int:
@@ -69,14 +72,24 @@ class _Total:
             for warning in result["warnings"]:
                 note(f"[yellow]{plain(warning['text'])}[/]")
             for notice in result["notices"]:
-                note(f"[yellow]note: {plain(notice['text'])}[/]")
+                self._tell_of_history(notice["text"])
             if as_json:
                 emit_json(result)
         names = [name for result in results for name in result["queries"]]
         if names and not as_json:
             emit("\n".join(names))
 
+    def _tell_of_history(self, text: str) -> None:
+        self.notices += 1
+        if self.notices <= MOST_NOTICES:
+            note(f"[yellow]note: {plain(text)}[/]")
+
     def tell(self, texts: list[Text]) -> None:
+        if self.notices > MOST_NOTICES:
+            more = f"{self.notices - MOST_NOTICES:,} more windows"
+            note(
+                f"[yellow]note: and {more}; `thalweg ps` shows from when on results are complete[/]"
+            )
         where = texts[0].name if len(texts) == 1 else f"{len(texts):,} texts"
         if self.done or not self.errors:
             note(f"[green]✓[/] {plain(where)}: {self._summary()}")
