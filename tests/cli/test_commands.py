@@ -243,6 +243,14 @@ def test_submit_tells_what_a_query_lacks_of_the_past(standing: Run) -> None:
     assert "note: late: S is at hand from 6 on, so [Range 7] is filling until 13" in done.stderr
 
 
+def test_many_queries_without_their_past_are_told_of_in_a_few_lines(standing: Run) -> None:
+    queries = [f"CREATE QUERY late{i} AS SELECT a FROM S [Range {7 + i}];" for i in range(9)]
+    done = standing("submit", "-e", "\n".join(queries))
+    notes = [line for line in done.stderr.splitlines() if line.startswith("note: ")]
+    assert len(notes) == 6
+    assert notes[-1].startswith("note: and 4 more windows")
+
+
 def test_a_resume_file_keeps_the_place(service: LiveService, standing: Run, tmp_path: Path) -> None:
     place = str(tmp_path / "place")
     first = standing("results", "q", "--resume", place, "--limit", "3")

@@ -19,8 +19,8 @@ HERE = Path(__file__).parent
 SYMBOLS = list("+-*/%=<>(),.;[]{}") + ["<>", "<=", ">=", "!=", "||"]
 NAMES = """
     sum count avg min max if concat strpos year second seconds day ms INTERVAL TIMESTAMP RESOLUTION
-    LATENESS IDLE OPTIONS RANGE ROWS UNBOUNDED NOW PARTITION SLIDE X Y T OpenAuction Person Busy
-    Sold Cheap A B C size i l f m s d t b itemID new
+    LATENESS IDLE RETAIN WIDE OPTIONS RANGE ROWS UNBOUNDED NOW PARTITION SLIDE X Y T OpenAuction
+    Person Busy Sold Cheap A B C size i l f m s d t b itemID new
 """
 WORDS = [
     *sorted(RESERVED),

@@ -21,6 +21,9 @@ def stream_text(stream: StreamDef) -> str:
     ]
     if stream.lateness or stream.idle_ms is not None:
         lines.append(f"  lateness {stream.lateness}, idle after {stream.idle_ms} ms")
+    if stream.retain is not None or stream.wide:
+        wide = ", ".join(stream.fields[i].name for i in stream.wide)
+        lines.append(f"  retains {stream.retain}, wide: {wide}")
     if stream.source is not None:
         options = "".join(f", {key} = '{value}'" for key, value in stream.options)
         lines.append(f"  from '{stream.source}'{options}")

@@ -16,6 +16,8 @@ from thalweg.cli.output import complain_at, emit, emit_json, note, notes, plain
 
 MOST_NAMED = 6  # of a kind; more are counted
 
+MOST_NOTICES = 5  # on history that is not there
+
 
 def submit(
     paths: Annotated[
@@ -58,6 +60,7 @@ class _Total:
         self.changes: list[dict[str, Any]] = []
         self.notes: list[str] = []
         self.errors: list[str] = []
+        self.notices = 0
 
     @property
     def done(self) -> int:
@@ -71,14 +74,24 @@ class _Total:
             for warning in result["warnings"]:
                 note(f"[yellow]{plain(warning['text'])}[/]")
             for notice in result["notices"]:
-                note(f"[yellow]note: {plain(notice['text'])}[/]")
+                self._tell_of_history(notice["text"])
             if as_json:
                 emit_json(result)
         names = [name for result in results for name in result["queries"]]
         if names and not as_json:
             emit("\n".join(names))
 
+    def _tell_of_history(self, text: str) -> None:
+        self.notices += 1
+        if self.notices <= MOST_NOTICES:
+            note(f"[yellow]note: {plain(text)}[/]")
+
     def tell(self) -> None:
+        if self.notices > MOST_NOTICES:
+            more = f"{self.notices - MOST_NOTICES:,} more windows"
+            note(
+                f"[yellow]note: and {more}; `thalweg ps` shows from when on results are complete[/]"
+            )
         for line in summary(self.changes):
             note(f"[green]✓[/] {plain(line)}")
         for line in self.notes[:MOST_NAMED]:

@@ -9,7 +9,17 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 from tests.conformance.generators.queries import QueryDrawer
-from tests.conformance.generators.tables import STAMPED_S, R, S, T, Table, U, arrivals
+from tests.conformance.generators.tables import (
+    HISTORIES,
+    STAMPED_S,
+    History,
+    R,
+    S,
+    T,
+    Table,
+    U,
+    arrivals,
+)
 from tests.conformance.generators.workload import Workload
 
 __all__ = ["TABLES", "UNSTAMPED_TABLES", "Workload", "workloads"]
@@ -25,14 +35,16 @@ def workloads(
     tables: Sequence[Table] = TABLES,
     queries: int = 1,
     in_order: bool = False,
+    with_history: bool = False,
 ) -> Workload:
     """Streams, what arrives, and a script of queries q0, q1, … over them.
 
     With `in_order` nothing is late and arrival follows time; else tuples are out of order within
-    LATENESS, and some are late.
+    LATENESS, and some are late. `with_history` draws what streams keep for queries to come.
     """
     lateness = [0 if in_order else draw(st.sampled_from([3, 0, 1])) for _ in tables]
-    definitions = [t.definition(late) for t, late in zip(tables, lateness, strict=True)]
+    kept = [draw(HISTORIES) if with_history else History() for _ in tables]
+    definitions = [t.definition(*of) for t, *of in zip(tables, lateness, kept, strict=True)]
     script = QueryDrawer(draw, tables).script(queries)
     inputs = {t.name: draw(arrivals(t, in_order)) for t in tables}
     return Workload("\n".join([*definitions, script]), inputs)

@@ -26,6 +26,19 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class History:
+    """What a stream keeps for queries to come."""
+
+    retain: int | None = None
+    wide: frozenset[int] = frozenset()  # places of columns that it does not keep for nobody
+
+
+HISTORIES = st.builds(
+    History, st.sampled_from([None, None, 0, 3, 100]), st.frozensets(st.integers(0, 3), max_size=2)
+)
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     name: str
     columns: tuple[Column, ...]
@@ -37,11 +50,14 @@ class Table:
     def has_stamp_column(self) -> bool:
         return self.columns[0].name == "ts"
 
-    def definition(self, lateness: int) -> str:
-        fields = zip(self.columns, self.types, strict=True)
-        columns = ", ".join(f"{c.name} {t}" for c, t in fields)
+    def definition(self, lateness: int, history: History = History()) -> str:  # noqa: B008
+        wide = frozenset() if self.is_relation else history.wide
+        fields = enumerate(zip(self.columns, self.types, strict=True))
+        columns = ", ".join(f"{c.name} {t}{' WIDE' if i in wide else ''}" for i, (c, t) in fields)
         kind = "RELATION" if self.is_relation else "STREAM"
         late = f" LATENESS {lateness}" if lateness else ""
+        if history.retain is not None and not self.is_relation:
+            late += f" RETAIN {history.retain}"
         return f"CREATE {kind} {self.name} ({columns}) TIMESTAMP BY {self.stamp}{late};"
 
 

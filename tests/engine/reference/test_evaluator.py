@@ -70,6 +70,19 @@ def test_a_minus_without_its_row_is_rejected_and_changes_nothing():
     assert [a.position for a in outcome.rejects["R"]] == [0, 2, 4]
 
 
+def test_a_relation_begins_at_its_horizon_with_its_content():
+    changes = [
+        Arrival(0, 1, 0, (1,), "+"),
+        Arrival(0, 2, 1, (2,), "+"),
+        Arrival(0, 3, 2, (1,), "-"),
+        Arrival(0, 4, 3, (7,), "-"),
+        Arrival(0, 6, 4, (3,), "+"),
+    ]
+    found = run(Scan(R), {"R": changes}, horizons={"R": 4})
+    assert [(c.ts, c.op, c.row) for c in found.changes] == [(4, "+", (2,)), (6, "+", (3,))]
+    assert [a.position for a in found.rejects["R"]] == [3]
+
+
 def test_a_rejected_minus_is_no_instant_for_rstream():
     arrivals = [Arrival(0, 1, 0, (7,)), Arrival(0, 3, 1, (8,), "-")]
     assert evaluate(ToStream(StreamKind.RSTREAM, Scan(R)), {"R": arrivals}) == changes((1, "+", 7))

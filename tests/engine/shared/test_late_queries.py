@@ -18,7 +18,7 @@ from thalweg.plan.nodes import base_streams
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(
-    workloads(queries=3),
+    workloads(queries=3, with_history=True),
     st.tuples(st.integers(0, 3), st.integers(0, 6), st.integers(0, 6)),
     st.sets(st.integers(0, 6), max_size=2),
     st.integers(1, 3),

@@ -19,6 +19,7 @@ from tests.engine.site.conftest import OpenSite, rows, said
 from thalweg.cql import CqlError, compile_script
 from thalweg.engine import reference
 from thalweg.engine.site import Forgotten, Site, WrongUse, now
+from thalweg.engine.site.backup import restore
 from thalweg.plan.nodes import Aggregate, base_streams, walk
 
 S = "CREATE STREAM S (a INTEGER) TIMESTAMP BY ts BIGINT;"
@@ -60,6 +61,20 @@ def test_contents_survive_restarts_and_go_with_their_query(open_here: OpenSite) 
         site.settle()
     # Of the stream itself only what a query looks at was kept: the last two instants.
     assert list(site.content("counted").tuples()) == [(1, 4)]
+
+
+def test_contents_are_part_of_a_backup(open_here: OpenSite, tmp_path: Path) -> None:
+    site = open_here(retained_ticks=1)
+    site.execute(S + "CREATE QUERY counted AS SELECT a, COUNT(*) AS n FROM S GROUP BY a;")
+    for ts in range(6):
+        site.push("S", rows((ts, 1)))
+        site.settle()
+    site.back_up(tmp_path / "backup.tar.gz")
+    restore(tmp_path / "backup.tar.gz", tmp_path / "restored")
+    restored = open_here("restored", retained_ticks=1)
+    restored.push("S", rows((6, 1)))
+    restored.settle()
+    assert list(restored.content("counted").tuples()) == [(1, 6)]
 
 
 def test_a_stream_has_no_content(site: Site) -> None:
@@ -144,7 +159,11 @@ def test_a_mistake_is_shown_in_the_text(busy: Site) -> None:
     max_examples=30,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-@given(workloads(queries=4), st.sampled_from([NEVER, ALWAYS]), st.sampled_from([1, 1_000]))
+@given(
+    workloads(queries=4, with_history=True),
+    st.sampled_from([NEVER, ALWAYS]),
+    st.sampled_from([1, 1_000]),
+)
 def test_a_select_gives_the_references_rows_at_its_instant(
     workload: Workload, changes: int, retained_ticks: int
 ):

@@ -327,7 +327,7 @@ class SharedEngine:
                 return
             self._has_adopted = True
             adopt_relations(
-                self.store, self.manifest, self.plan, self.streams, durable=self._durable
+                self.store, self.manifest, self.plan, self.streams, durable=self.durable
             )
 
     def _regroup(self) -> None:

@@ -102,6 +102,7 @@ def evaluate(
         groups={},
         shares=(),
         durable=False,
+        held={},
     )
     task = _Looking(spec, made, KERNELS, 0, 0)
     for name, rows in (contents or {}).items():

@@ -31,6 +31,7 @@ def stem_table(stream: str, keys: tuple[Expr, ...]) -> Table:
     return _table("stem", stream, key_id(keys))
 
 
+@lru_cache(maxsize=1 << 16)  # asked for all segments at every tick
 def stem_stream(table: Table) -> str | None:
     """The stream whose SteM a table is; None for all other tables."""
     kind, *parts = table.split("/")
