@@ -40,6 +40,7 @@ class Outcome:
     queries: list[str] = field(default_factory=list)
     created: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
+    written: int = 0  # statements that changed rows
     warnings: list[dict[str, Any]] = field(default_factory=list)
     errors: list[dict[str, Any]] = field(default_factory=list)  # one for each that is not done
 
@@ -47,6 +48,7 @@ class Outcome:
         self.queries += [q.name for q in script.queries]
         self.created += [c.definition.name for c in script.changes if not c.dropped]
         self.dropped += [c.definition.name for c in script.changes if c.dropped]
+        self.written += len(script.writes)
         self.warnings += _placed(script.warnings, piece)
         self.errors += _placed(script.errors, piece)
 

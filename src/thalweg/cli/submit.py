@@ -53,18 +53,19 @@ def _submit(service: Service, batch: list[Text]) -> list[dict[str, Any]]:
 
 class _Total:
     def __init__(self) -> None:
-        self.queries = self.others = self.dropped = 0
+        self.queries = self.others = self.dropped = self.written = 0
         self.errors: list[str] = []
 
     @property
     def done(self) -> int:
-        return self.queries + self.others + self.dropped
+        return self.queries + self.others + self.dropped + self.written
 
     def add(self, results: list[dict[str, Any]], as_json: bool) -> None:
         for result in results:
             self.queries += len(result["queries"])
             self.others += len(result["created"]) - len(result["queries"])
             self.dropped += len(result["dropped"])
+            self.written += result["written"]
             self.errors += [e["text"] for e in result["errors"]]
             for warning in result["warnings"]:
                 note(f"[yellow]{plain(warning['text'])}[/]")
@@ -89,6 +90,7 @@ class _Total:
             (self.queries, "queries"),
             (self.others, "streams and views"),
             (self.dropped, "dropped"),
+            (self.written, "INSERT and DELETE"),
         ]
         return ", ".join(f"{count:,} {what}" for count, what in parts if count) or "nothing in it"
 

@@ -19,6 +19,7 @@ def test_a_script_is_submitted_as_text_or_as_json(service: LiveService) -> None:
         "queries": ["q"],
         "created": ["S", "q"],
         "dropped": [],
+        "written": 0,
         "warnings": [],
     }
     answer = service.http.post("/queries", json={"cql": "SELECT a + 1 FROM S"})

@@ -93,7 +93,7 @@ async def submit_many(request: Request) -> dict[str, Any]:
     pieces = await pieces_of(request)
     outcomes = await run_in_threadpool(submit_each, site_of(request), pieces)
     return {
-        "done": sum(len(o.created) + len(o.dropped) for o in outcomes),
+        "done": sum(len(o.created) + len(o.dropped) + o.written for o in outcomes),
         "failed": sum(len(o.errors) for o in outcomes),
         "results": [{"name": p.name, **asdict(o)} for p, o in zip(pieces, outcomes, strict=True)],
     }
@@ -114,6 +114,7 @@ def done_json(script: Script, text: str, name: str) -> dict[str, Any]:
         "queries": [q.name for q in script.queries],
         "created": created,
         "dropped": [c.definition.name for c in script.changes if c.dropped],
+        "written": len(script.writes),
         "warnings": [diagnostic_json(w, text, name) for w in script.warnings],
     }
 
