@@ -194,3 +194,26 @@ def test_killed_and_started_again_it_writes_what_it_would_have_written(tmp_path:
     assert 0 < kills < 100
     whole, killed = (tmp_path / name / "q.jsonl" for name in ("whole", "killed"))
     assert killed.read_bytes() == whole.read_bytes()
+
+
+def test_rows_that_are_written_need_a_running_service(script: Path):
+    script.write_text(
+        "CREATE TABLE T (a INTEGER); INSERT INTO T VALUES (1); CREATE QUERY q AS SELECT a FROM T"
+    )
+    done = run(script, "--engine", "reference")
+    assert done.exit_code == 2
+    assert "INSERT or DELETE, which only a running service takes" in done.stderr
+
+
+def test_tables_are_loaded_before_all_tuples(script: Path, tmp_path: Path):
+    (tmp_path / "names.csv").write_text("id,name\n1,one\n2,two\n")
+    (tmp_path / "s.csv").write_text("ts,a\n-5,1\n3,2\n")
+    script = tmp_path / "tables.cql"
+    script.write_text(
+        """CREATE STREAM S (a INTEGER) TIMESTAMP BY ts BIGINT FROM 's.csv';
+        CREATE TABLE T (id INTEGER PRIMARY KEY, name VARCHAR) FROM 'names.csv';
+        CREATE QUERY q AS ISTREAM SELECT name FROM S [Now] JOIN T ON a = id"""
+    )
+    found = [run(script, "--engine", e, "--master", "in-process") for e in ("shared", "reference")]
+    assert found[0].stdout == found[1].stdout
+    assert [json.loads(line)["ts"] for line in found[0].stdout.splitlines()] == [-5, 3]

@@ -7,7 +7,7 @@ from tests.cql.casefiles import Case, check, parameters
 
 from thalweg.cql import compile_script
 from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
-from thalweg.plan.text import plan_text
+from thalweg.plan.text import expr_text, plan_text
 
 HERE = Path(__file__).parent
 
@@ -15,6 +15,7 @@ HERE = Path(__file__).parent
 def stream_text(stream: StreamDef) -> str:
     columns = ", ".join(str(f) for f in stream.fields)
     kind = "relation" if stream.is_relation else "stream"
+    kind = "table" if stream.is_table else kind
     lines = [
         f"{kind} {stream.name} ({columns})",
         f"  stamped by {stream.timestamp} {stream.timestamp_type}, in {stream.resolution_us} µs",
@@ -27,6 +28,8 @@ def stream_text(stream: StreamDef) -> str:
     if stream.source is not None:
         options = "".join(f", {key} = '{value}'" for key, value in stream.options)
         lines.append(f"  from '{stream.source}'{options}")
+    if stream.is_table:
+        lines.append(f"  key {', '.join(stream.key) or 'none'}, refresh {stream.refresh_ms} ms")
     return "\n".join(lines)
 
 
@@ -47,6 +50,14 @@ def described(text: str, catalog: Catalog) -> str:
             lines += [f"{kind} {definition.name}{from_now} ({columns})"]
             lines += [plan_text(definition.plan, indent=1)]
         lines += [f"{w.line}:{w.column}: warning: {w.message}" for w in change.warnings]
+    for write in script.writes:
+        if write.gone is not None:
+            lines.append(
+                f"{write.stream.name}: without {expr_text(write.gone, write.stream.fields)}"
+            )
+        lines += [
+            f"{write.stream.name}: {dict(zip(write.columns, r, strict=True))}" for r in write.rows
+        ]
     return "\n".join(lines)
 
 

@@ -31,6 +31,7 @@ class Outcome:
     dropped: list[str] = field(default_factory=list)
     changes: list[dict[str, Any]] = field(default_factory=list)  # what was done, in order
     notes: list[str] = field(default_factory=list)  # about statements that change nothing
+    written: int = 0  # statements that changed rows
     warnings: list[dict[str, Any]] = field(default_factory=list)
     notices: list[dict[str, Any]] = field(default_factory=list)  # on history that is not there
     errors: list[dict[str, Any]] = field(default_factory=list)  # one for each that is not done
@@ -41,6 +42,7 @@ class Outcome:
         self.dropped += [c.definition.name for c in script.changes if c.dropped]
         self.changes += changes_json(script)
         self.notes += script.notes
+        self.written += len(script.writes)
         self.warnings += _placed(script.warnings, piece)
         self.notices += [asdict(n) for n in site.notices(script.queries)]
         self.errors += _placed(script.errors, piece)

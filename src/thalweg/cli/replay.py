@@ -111,6 +111,12 @@ def _compiled(file: Path, text: str) -> Script:
         raise typer.Exit(BAD_INPUT) from None
     for warning in script.warnings:
         show(warning.render(text, str(file)))
+    if script.writes:
+        raise CommandFailed(
+            f"{file} has INSERT or DELETE, which only a running service takes: "
+            "put the rows into a file, and say FROM",
+            BAD_INPUT,
+        )
     return script
 
 

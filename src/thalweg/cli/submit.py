@@ -59,17 +59,19 @@ class _Total:
     def __init__(self) -> None:
         self.changes: list[dict[str, Any]] = []
         self.notes: list[str] = []
+        self.written = 0  # statements that changed rows
         self.errors: list[str] = []
         self.notices = 0
 
     @property
     def done(self) -> int:
-        return len(self.changes) + len(self.notes)
+        return len(self.changes) + len(self.notes) + self.written
 
     def add(self, results: list[dict[str, Any]], as_json: bool) -> None:
         for result in results:
             self.changes += result["changes"]
             self.notes += result["notes"]
+            self.written += result["written"]
             self.errors += [e["text"] for e in result["errors"]]
             for warning in result["warnings"]:
                 note(f"[yellow]{plain(warning['text'])}[/]")
@@ -96,6 +98,9 @@ class _Total:
             note(f"[green]✓[/] {plain(line)}")
         for line in self.notes[:MOST_NAMED]:
             note(f"[green]✓[/] {plain(line)}")
+        if self.written:
+            what = "statement" if self.written == 1 else "statements"
+            note(f"[green]✓[/] rows changed by {self.written:,} {what}")
         if not self.done and not self.errors:
             note("nothing to do: no statement in it")
         for error in self.errors:

@@ -25,6 +25,7 @@ def test_a_script_is_submitted_as_text_or_as_json(service: LiveService) -> None:
             {"did": "created", "kind": "query", "name": "q"},
         ],
         "notes": [],
+        "written": 0,
         "warnings": [],
         "notices": [],
     }

@@ -140,7 +140,8 @@ class QueryDrawer:
         listed = ", ".join(f"{text} AS c{i}" for i, (text, _) in enumerate(items))
         named = tuple(Column(f"c{i}", kind) for i, (_, kind) in enumerate(items))
         if not (kinds or grouped or rough) and most_sources == 1 and self._one_in(2):
-            listed, named = "*", tuple(Column(c.name.split(".")[1], c.kind) for c in columns)
+            own = [Column(c.name.split(".")[1], c.kind) for c in columns]
+            listed, named = "*", tuple(c for c in own if not c.name.startswith("window_"))
         return Query(f"{head} {listed} FROM {text}{where}{tail}", named)
 
     def _plain_items(

@@ -290,7 +290,7 @@ def test_a_catalog_that_can_not_be_read_leaves_the_folder_free(open_here: OpenSi
         db.execute("UPDATE definitions SET text = 'CREATE NONSENSE'")
     site.close()
     for _ in range(2):
-        with pytest.raises(CqlError, match="STREAM, RELATION, VIEW, QUERY or SINK"):
+        with pytest.raises(CqlError, match="STREAM, RELATION, TABLE, VIEW, QUERY or SINK"):
             open_here()
 
 

@@ -97,7 +97,7 @@ async def submit_many(request: Request) -> dict[str, Any]:
     pieces = await pieces_of(request)
     outcomes = await run_in_threadpool(submit_each, site_of(request), pieces)
     return {
-        "done": sum(len(o.changes) + len(o.notes) for o in outcomes),
+        "done": sum(len(o.changes) + len(o.notes) + o.written for o in outcomes),
         "failed": sum(len(o.errors) for o in outcomes),
         "results": [{"name": p.name, **asdict(o)} for p, o in zip(pieces, outcomes, strict=True)],
     }
@@ -128,6 +128,7 @@ def done_json(site: Site, script: Script, text: str, name: str) -> dict[str, Any
         "dropped": [c.definition.name for c in script.changes if c.dropped],
         "changes": changes_json(script),
         "notes": list(script.notes),
+        "written": len(script.writes),
         "warnings": [diagnostic_json(w, text, name) for w in script.warnings],
         "notices": [asdict(n) for n in site.notices(script.queries)],
     }

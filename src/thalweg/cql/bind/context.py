@@ -58,5 +58,7 @@ class Context:
                 f"the inputs of one query must agree on RESOLUTION: {first_name} counts in "
                 f"{in_words(first)}, {name} in {in_words(resolution)}"
             )
-            raise Mistake(message, span)
+            is_table = isinstance(node, Scan) and node.stream.is_table
+            hint = f"say RESOLUTION {in_words(first)} in CREATE TABLE {name}" if is_table else None
+            raise Mistake(message, span, hint)
         return resolution

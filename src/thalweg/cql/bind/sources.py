@@ -117,7 +117,8 @@ class _Binder:
             return Window(node, UNBOUNDED) if node.is_stream else node
         if not node.is_stream:
             if isinstance(node, Scan):
-                raise Mistake(f"{what} is a relation; windows stand on streams", item.window.span)
+                kind = "table" if node.stream.is_table else "relation"
+                raise Mistake(f"{what} is a {kind}; windows stand on streams", item.window.span)
             if not never_retracts(node):
                 message = (
                     f"a window stands on a stream, and {what} is a relation that takes rows back"

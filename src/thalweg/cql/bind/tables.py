@@ -148,6 +148,9 @@ def _row(
 
 def _value(expr: syntax.Expr, field: Field, text: str) -> Value:
     """A constant in the column's type."""
+    if isinstance(expr, syntax.ColumnRef) and not expr.quoted:
+        hint = f"a string is written in single quotes: '{expr.name}'"
+        raise Mistake("INSERT takes constants", expr.span, hint)
     binder = ExpressionBinder(Scope(()), Context(Catalog(), text), "VALUES")
     bound = binder.bind(expr)
     if not isinstance(bound, Lit):

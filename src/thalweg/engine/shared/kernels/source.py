@@ -42,9 +42,7 @@ def base_stream(task: Task, flow: Flow, op: ph.BaseStream) -> pl.DataFrame:
 def source(task: Task, flow: Flow, op: ph.Source) -> pl.DataFrame:
     low, high = task.range_of(flow)
     if op.window.bounds is not None:
-        assert isinstance(op.window, HopWindow)
-        frame = _tuples(task, flow, op.stream, low - op.window.length, high)
-        return in_each_window(_passing(frame, op), op.window, low, high, op.own)
+        return _in_windows(task, flow, op, low, high)
     reach = op.window.delay
     frame = _tuples(task, flow, op.stream, low - reach, high)
     rows = windowed(_passing(frame, op), op.window)
@@ -61,13 +59,20 @@ def expiring(task: Task, flow: Flow, op: ph.Source) -> pl.DataFrame:
         return windowed(tuples_between(task, op.stream, 0, 0), window)
     since = low - window.length - window.slide
     if window.bounds is not None:
-        assert isinstance(window, HopWindow)
-        frame = _passing(_tuples(task, flow, op.stream, since, low), op)
-        until = min(low, high - window.slide)
-        return in_each_window(frame, window, low - window.slide, until, op.own)
+        return _in_windows(task, flow, op, low - window.slide, min(low, high - window.slide))
     frame = _tuples(task, flow, op.stream, since, high - window.length)
     rows = windowed(_passing(frame, op), window)
     return rows.filter((pl.col(T) < low) & (pl.col(E) >= low) & (pl.col(E) < high))
+
+
+def _in_windows(task: Task, flow: Flow, op: ph.Source, low: int, high: int) -> pl.DataFrame:
+    """The rows of all windows that end in [low, high); most ticks have none, and read nothing."""
+    window = op.window
+    assert isinstance(window, HopWindow)
+    first, last = -(-low // window.slide) * window.slide, (high - 1) // window.slide * window.slide
+    since, until = (first - window.length, last) if first <= last else (0, 0)
+    frame = _passing(_tuples(task, flow, op.stream, since, until), op)
+    return in_each_window(frame, window, low, high, op.own)
 
 
 def windowed(frame: pl.DataFrame, window: IntervalWindow) -> pl.DataFrame:
