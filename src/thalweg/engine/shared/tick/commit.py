@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from thalweg.engine.shared.frames import POS, TS, W
@@ -41,7 +41,7 @@ class Commit:
         streams: Mapping[str, StreamDef],
         reports: list[TaskReport],
         outlet: Outlet,
-        begun: Iterable[str] = (),
+        begun: Sequence[str] = (),
     ) -> None:
         """Make the tick a fact; `begun` have replaced others, and spoken for the first time."""
         store, expired = self._store, cut.number - self.retained_ticks
@@ -54,7 +54,8 @@ class Commit:
             store.outputs.add(cut.number, cut.ranges, said)
             store.outputs.expire(expired)
             store.runs.forget_groups(expired)
-            store.versions.begun(begun)
+            if begun:
+                store.versions.begun(begun)
             store.versions.expire(expired)
             store.inputs.take(cut.landed)
             for stream, columns in plan.kept.items():
