@@ -43,6 +43,9 @@ class StreamDef:
     idle_ms: int | None = None
     source: str | None = None
     options: tuple[tuple[str, str], ...] = ()  # what OPTIONS (…) said, names in lower case
+    # So many of the last fields came later: who does not give them gives NULL. No part of what a
+    # query means, so streams that differ in it are equal.
+    added: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:
         names = [f.name.lower() for f in self.fields]
@@ -55,6 +58,12 @@ class StreamDef:
             )
         if self.resolution_us < 1 or self.lateness < 0:
             raise ValueError(f"{self.name}: resolution is positive, lateness not negative")
+
+    @property
+    def added_names(self) -> frozenset[str]:
+        """In lower case."""
+        first = len(self.fields) - self.added
+        return frozenset(f.name.lower() for f in self.fields[first:])
 
     @property
     def timestamp_index(self) -> int | None:

@@ -47,6 +47,9 @@ def normalise(stream: StreamDef, batch: pl.DataFrame) -> Normalised:
     reasons: list[pl.Expr] = [pl.col(REFUSED)] if REFUSED in batch.columns else []
     columns: list[pl.Expr] = [pl.col(ROW)]
     for i, f in enumerate(stream.fields):
+        if f.name.lower() in stream.added_names and f.name.lower() not in given:
+            columns.append(pl.lit(None, dtype=dtype(f.type)).alias(name(i)))
+            continue
         source = _column(stream, given, f.name)
         value = _typed(pl.col(source), batch.schema[source], f.type)
         columns.append(value.alias(name(i)))
