@@ -243,3 +243,17 @@ def test_a_notebook_shows_first_what_is_now_under_headers_on_the_same_side(
     assert '<th class="t">who' in now
     assert '<td class="t">ada</td><td>3</td>' in now
     assert '<td class="t">1</td><td class="t">+</td>' in changes
+
+
+def test_a_query_that_is_replaced_is_the_same_object_with_other_columns(session: Thalweg) -> None:
+    query = session.cql(S + "CREATE QUERY q AS SELECT a FROM S [Range 100]")[0]
+    session.stream("S").push([{"ts": 1, "a": 1, "b": "x"}, {"ts": 2, "a": 2, "b": "y"}])
+    session.settle()
+    session.cql("CREATE OR REPLACE QUERY q AS SELECT a, 10 * a AS c FROM S [Range 100]")
+    session.stream("S").push([{"ts": 3, "a": 3, "b": "z"}])
+    session.settle()
+    assert query.columns == {"a": "INTEGER", "c": "BIGINT"}
+    assert query.results().snapshot() == Counter({(1, 10): 1, (2, 20): 1})
+    table = query.results().to_polars()
+    assert table.columns == ["_ts", "_op", "a", "c"]
+    assert table.filter(pl.col("c").is_null())["_op"].to_list() == ["+", "-"]

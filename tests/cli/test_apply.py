@@ -94,6 +94,10 @@ def test_a_new_column_is_added_and_older_queries_stay(
     assert done.stdout.splitlines() == ["~ alter stream S: add column c INTEGER"]
     assert run("apply", str(project)).stdout == ""
     assert [s.version for s in service.site.queries()] == [1]
+    (project / "6.cql").write_text("CREATE QUERY r AS SELECT a, c FROM S [Range 100]")
+    assert run("apply", str(project)).stdout.splitlines() == ["+ create query r"]
+    (project / "6.cql").write_text("CREATE QUERY r AS\n  SELECT S.a, S.c FROM S [Range 100]")
+    assert run("apply", str(project)).stdout == ""
 
 
 def test_another_stream_is_recreated_with_all_that_reads_it(

@@ -271,6 +271,17 @@ def test_following_ends_with_the_query(service: LiveService, standing: Run) -> N
     assert "q finished" in done.stderr
 
 
+def test_following_shows_the_end_of_a_version(service: LiveService, standing: Run) -> None:
+    standing(
+        "submit", "-e", "CREATE OR REPLACE QUERY q AS SELECT a, b FROM S [Range 2] WHERE a > 1"
+    )
+    service.http.post("/streams/S/finish")
+    service.site.settle()
+    done = standing("results", "q", "--follow")
+    assert done.exit_code == 0
+    assert "-- version 1 ended at 9" in done.stdout.splitlines()
+
+
 # --- no service
 
 

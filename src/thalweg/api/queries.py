@@ -27,8 +27,10 @@ class Query:
 
     @property
     def columns(self) -> dict[str, str]:
-        """Name and type of each result column."""
-        return {f.name: str(f.type) for f in shape_of(self._definition).schema}
+        """Name and type of each result column, of the version that stands."""
+        standing = self._site.catalog.find(self.name)
+        found = standing if isinstance(standing, QueryDef) else self._definition
+        return {f.name: str(f.type) for f in shape_of(found).schema}
 
     def status(self) -> QueryStatus:
         return next(s for s in self._site.queries() if s.name == self.name)

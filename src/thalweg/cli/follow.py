@@ -14,6 +14,7 @@ from thalweg.cli.exits import FAILED, CommandFailed
 from thalweg.cli.output import note, plain
 
 _PAUSE_S = 1.0
+_ROWS = ("message", "version")  # rows, and the end mark of a version
 
 
 class Event(NamedTuple):
@@ -66,7 +67,7 @@ def follow_results(
                     if after is not None:
                         yield (
                             after,
-                            _with_id(after, event.data if event.kind == "message" else None),
+                            _with_id(after, event.data if event.kind in _ROWS else None),
                         )
         except (httpx.TransportError, Unreachable) as error:
             reason = str(error) or type(error).__name__

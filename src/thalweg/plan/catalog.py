@@ -49,6 +49,9 @@ class StreamDef:
     is_table: bool = False
     key: tuple[str, ...] = ()  # columns that tell its rows apart; then what is pushed replaces
     refresh_ms: int | None = None
+    # So many of the last fields came later: who does not give them gives NULL. No part of what a
+    # query means, so streams that differ in it are equal.
+    added: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:
         names = [f.name.lower() for f in self.fields]
@@ -84,6 +87,12 @@ class StreamDef:
     def key_indexes(self) -> tuple[int, ...]:
         names = [f.name.lower() for f in self.fields]
         return tuple(names.index(k.lower()) for k in self.key)
+
+    @property
+    def added_names(self) -> frozenset[str]:
+        """In lower case."""
+        first = len(self.fields) - self.added
+        return frozenset(f.name.lower() for f in self.fields[first:])
 
     @property
     def timestamp_index(self) -> int | None:

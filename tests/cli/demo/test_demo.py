@@ -31,13 +31,18 @@ def a_query(number: int, state: str = "running", error: str | None = None) -> Qu
         error=error,
         sinks=[],
         text="",
+        version=1,
+        resolution_us=1000,
+        is_temporal=False,
     )
 
 
 def a_picture(queries: int, elapsed_s: float = 1.0) -> Picture:
     found = [a_query(i) for i in range(queries)]
     found[0] = a_query(0, "parked", "tick 3: it broke")
-    stream = StreamStatus("S", "stream", [], "ts", None, "flowing", 1234, 5, 0, 0, "noon", None)
+    stream = StreamStatus(
+        "S", "stream", [], "ts", None, "flowing", 1234, 5, 0, 0, "noon", None, 1000, False
+    )
     return Picture(
         elapsed_s,
         found,

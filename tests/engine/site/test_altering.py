@@ -1,5 +1,8 @@
 """ALTER STREAM … ADD COLUMN: NULL for older tuples, and queries that stand go on as they are."""
 
+import time
+from pathlib import Path
+
 import polars as pl
 import pytest
 from tests.engine.site.conftest import OpenSite, rows, said
@@ -110,3 +113,31 @@ def test_a_stream_that_was_dropped_is_made_anew_without_the_column(open_here: Op
     assert [c for c, _ in site.streams()[0].columns] == ["a"]
     with pytest.raises(CqlError):
         site.execute("CREATE QUERY q AS SELECT b FROM S")
+
+
+def test_producers_that_do_not_know_the_column_yet_go_on(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "f.csv").write_text("ts,a\n1,10\n2,20\n")
+    site.execute(S + "CREATE STREAM F (a INTEGER) TIMESTAMP BY ts FROM 'f.csv'")
+    site.execute("ALTER STREAM S ADD COLUMN b INTEGER; ALTER STREAM F ADD COLUMN b INTEGER")
+    assert site.push("S", rows((1, 10))).accepted == 1
+    site.settle()
+    assert [(s.name, s.rejected, s.error) for s in site.streams()] == [
+        ("S", 0, None),
+        ("F", 0, None),
+    ]
+
+
+def test_a_file_without_the_new_column_is_read_on(site: Site, tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text("ts,a\n1,10\n")
+    site.execute(
+        "CREATE STREAM F (a INTEGER) TIMESTAMP BY ts FROM 'f.csv' OPTIONS (watch 'true');"
+        "ALTER STREAM F ADD COLUMN b INTEGER; CREATE QUERY q AS SELECT a, b FROM F [Now]"
+    )
+    with path.open("a") as file:
+        file.write("2,20\n3,30\n")
+    until = time.monotonic() + 30
+    while site.streams()[0].arrived < 3 and time.monotonic() < until:
+        time.sleep(0.02)
+    site.settle()
+    assert (2, "+", 20, None) in said(site, "q")

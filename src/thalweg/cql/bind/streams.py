@@ -21,7 +21,8 @@ def with_column(stream: StreamDef, column: ColumnDef) -> StreamDef:
         raise Mistake(f'{stream.name} already has a column "{column.name.text}"', column.name.span)
     if stream.is_relation:
         _check_not_op(column)
-    return replace(stream, fields=(*stream.fields, Field(column.name.text, column.type)))
+    fields = (*stream.fields, Field(column.name.text, column.type))
+    return replace(stream, fields=fields, added=stream.added + 1)
 
 
 def _check_not_op(column: ColumnDef) -> None:

@@ -78,3 +78,19 @@ def test_a_batch_that_fails_half_way_is_completed_when_it_comes_again(tmp_path, 
     with Watching(tmp_path, spark) as again:
         assert again.wait_for(250) == rows(0, 250)
     assert 0 < landed < 250
+
+
+def test_what_is_appended_to_a_file_that_was_read_is_told(tmp_path, spark):
+    write_many(tmp_path / "in", "csv", [0, 10])
+    with Watching(tmp_path, spark) as watching:
+        told: list[str] = []
+        watching.taken.feed.warn = told.append
+        assert watching.wait_for(10) == rows(0, 10)
+        (file,) = (tmp_path / "in").iterdir()
+        with file.open("a") as more:
+            more.write(file.read_text().splitlines()[-1] + "\n")
+        until = time.monotonic() + 60
+        while not told and time.monotonic() < until:
+            time.sleep(0.1)
+    assert "has grown by" in told[0]
+    assert "do not count" in told[0]

@@ -38,6 +38,10 @@ def normalise(stream: StreamDef, batch: pl.DataFrame) -> Normalised:
     given: dict[str, str] = {}
     for column in batch.columns:
         given.setdefault(column.lower(), column)
+    for f in stream.fields:  # producers need not know of a column that was added
+        if f.name.lower() in stream.added_names and f.name.lower() not in given:
+            batch = batch.with_columns(pl.lit(None).alias(f.name))
+            given[f.name.lower()] = f.name
     wanted = [(_column(stream, given, f.name), f.type) for f in stream.fields]
     wanted.append((_column(stream, given, stream.timestamp), stream.timestamp_type))
     values = [fitted(pl.col(c), batch.schema[c], sql) for c, sql in wanted]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from thalweg.engine.shared.frames import POS, TS, W
@@ -56,7 +56,7 @@ class Commit:
         streams: Mapping[str, StreamDef],
         reports: list[TaskReport],
         outlet: Outlet,
-        begun: Iterable[str] = (),
+        begun: Sequence[str] = (),
     ) -> None:
         """Make the tick a fact; `begun` have replaced others, and spoken for the first time."""
         store, expired = self._store, self._expired(cut)
@@ -73,7 +73,8 @@ class Commit:
                 store.outputs.expire(expired)
                 store.runs.forget_groups(expired)
                 store.versions.expire(expired)
-            store.versions.begun(begun)
+            if begun:
+                store.versions.begun(begun)
             store.inputs.take(cut.landed)
             for stream, columns in plan.kept.items():
                 store.inputs.keep_columns(stream, columns)  # before time itself is moved

@@ -34,7 +34,7 @@ class CsvLines:
         rows = self._rows(block.text) if block.text else self._empty()
         if rows is None:
             rows = together(self._halved(block, block.numbered()))
-        return typed_columns(rows, self._types)
+        return typed_columns(rows, {n: t for n, t in self._types.items() if n in self._places})
 
     # --- the columns of a file
 
@@ -49,13 +49,15 @@ class CsvLines:
         names = self._header(block.file, line)
         self._width = len(names)
         by_lower = {name.strip().lower(): i for i, name in reversed(list(enumerate(names)))}
+        added = self._stream.added_names
         for name in self._types:
-            if name.lower() not in by_lower:
+            if name.lower() not in by_lower and name.lower() not in added:
                 raise SourceError(
                     f"{self._stream.name}: {block.file} has no column {name}; "
                     f"its first line has {', '.join(names)}"
                 )
-        self._places = {name: by_lower[name.lower()] for name in self._types}
+        # What was added to the stream later may be missing: it is NULL.
+        self._places = {n: by_lower[n.lower()] for n in self._types if n.lower() in by_lower}
         return block.without_first_rows(1)
 
     def _header(self, file: str, line: bytes) -> list[str]:
