@@ -7,7 +7,7 @@ retained as changes makes no difference.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -95,8 +95,10 @@ def select(site: Site, text: str) -> Content:
             catalog = catalog.without(query.name).with_definition(_as_relation(name, query))
         plan = _plan_of(site, text, catalog)
         read = {s.name: s for s in base_streams(plan)}
-        final = {name: _final(site, name, results) for name in read}
-        at = min(final.values()) - 1
+        # A table never keeps anybody waiting: it is as it is now.
+        tables = {name for name in read if _is_table(site, name)}
+        final = {name: _final(site, name, results) for name in read if name not in tables}
+        at = min(final.values()) - 1 if final else _last_change(site, tables)
         if at < BEGINNING:
             waiting = sorted(name for name, upto in final.items() if upto <= BEGINNING)
             raise WrongUse(f"no instant is final yet: {', '.join(waiting)} waits for a first tuple")
@@ -151,6 +153,17 @@ def _plan_of(site: Site, text: str, catalog: Catalog) -> Node:
         )
     resolution_us(made.plan)
     return made.plan
+
+
+def _is_table(site: Site, name: str) -> bool:
+    stream = site.engine.streams.get(name)
+    return stream is not None and stream.is_table
+
+
+def _last_change(site: Site, tables: Collection[str]) -> int:
+    """The instant of the newest change that a tick has taken in."""
+    newest = (t for (s, _), t in site.engine.store.inputs.cuts().items() if s in tables)
+    return max(newest, default=BEGINNING)
 
 
 def _final(site: Site, name: str, results: Mapping[str, QueryDef]) -> int:

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from thalweg.plan import nodes
-from thalweg.plan.windows import BEGINNING, FOREVER, RowsWindow, TimeWindow, WindowSpec
+from thalweg.plan.windows import (
+    BEGINNING,
+    FOREVER,
+    RowsWindow,
+    SessionWindow,
+    TimeWindow,
+    WindowSpec,
+)
 
 
 def looks_at_history(plan: nodes.Node, relation: str) -> bool:
@@ -79,7 +86,8 @@ def _filled(window: WindowSpec, since: int) -> int:
     """The first instant at which nothing from before `since` could still be in the window."""
     if since <= BEGINNING:
         return BEGINNING
-    if isinstance(window, RowsWindow) or since >= FOREVER:
+    # Of a session nobody knows how far back it goes.
+    if isinstance(window, RowsWindow | SessionWindow) or since >= FOREVER:
         return FOREVER
     _, end = window.interval(since - 1)
     return int(end)
