@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from thalweg.engine.site import Site
+from thalweg.engine.site import Site, SiteError
 from thalweg.engine.site.status import Instants, QueryStatus
 from thalweg.plan.catalog import QueryDef
 
@@ -58,12 +58,12 @@ def results_html(site: Site, query: QueryDef) -> str:
 
 def _present(site: Site, query: QueryDef, status: QueryStatus) -> str:
     """What the relation holds, where that is known: a stream holds nothing."""
-    held = site.present_content(query.name)
-    if held is None:
+    try:
+        held = site.content(query.name)
+    except SiteError:
         return ""
-    total = sum(count for _, count in held)
-    rows = (row for row, count in held for _ in range(count))
-    body = "".join(_row(row, "") for row in islice(rows, SHOWN_ROWS))
+    total = held.rows.height
+    body = "".join(_row(row, "") for row in islice(held.tuples(), SHOWN_ROWS))
     left = total - SHOWN_ROWS
     more = f'<div class="more">and {left:,} rows more</div>' if left > 0 else ""
     head = f'<div class="more">now: {total:,} rows</div>'

@@ -7,13 +7,15 @@ the same columns; otherwise by the old one itself, with its last words.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
+import polars as pl
 
-from thalweg.engine.shared.frames import TS, W
+from thalweg.engine.shared.frames import TS
 from thalweg.engine.shared.results.archive import Said
-from thalweg.engine.shared.results.content import content_of, packed
+from thalweg.engine.shared.results.content import bag_of, packed, summed, unpacked, weighed
+from thalweg.engine.shared.results.present import NotKept, content
 from thalweg.engine.shared.state.runs import Begun
 from thalweg.engine.shared.state.versions import Ended, Lineage, first
 from thalweg.plan.catalog import QueryDef
@@ -42,8 +44,10 @@ def retire(engine: SharedEngine, old: QueryDef, new: QueryDef) -> int | None:
     else:
         ended = _ended(engine, old, new, begun, lineage)
         version = lineage.version + 1
-    base = ended.last_tick + 1 if ended.closes else ended.base
-    successor = Lineage(lineage.origin, version, ended.instant, base, pending=True)
+    successor = Lineage(lineage.origin, version, ended.instant, ended.last_tick + 1, pending=True)
+    # Its changes add up to what it holds from there on; what it takes over lies below them.
+    taken_over = None if ended.closes or ended.content is None else unpacked(ended.content)
+    engine.contents.begin_with(old.name, taken_over, ended.last_tick)
     written = engine.archive.write_out(old.name, durable=engine.durable)
     if written is not None:
         engine.results.note(written)
@@ -66,6 +70,7 @@ def _ended(
         instant = max(spoken, default=BEGINNING)
         present = min(engine.watermark(s.name) for s in shape_of(new).streams)
         instant = max(instant, present if present < FOREVER else BEGINNING)
+    held = _content(engine, old, lineage)
     ended = Ended(
         begun.run,
         lineage.version,
@@ -76,7 +81,7 @@ def _ended(
         engine.store.tick()[0],
         lineage.base,
         tuple(engine.archive.flows(old.name)),
-        content=_content(engine, old, lineage),
+        content=packed(held) if held is not None and held.height else None,
     )
     return msgspec.structs.replace(ended, closes=_closes(ended, new))
 
@@ -102,35 +107,20 @@ def _pages(engine: SharedEngine, query: str) -> list[Said]:
     return list(engine.archive.pages(query, ticks=(lineage.base if lineage else 0, FOREVER)))
 
 
-def _is_all_kept(engine: SharedEngine, lineage: Lineage) -> bool:
-    """Whether every change since the relation was empty can be read back."""
-    oldest = engine.store.outputs.oldest()
-    return oldest is None or oldest[0] <= lineage.base
-
-
-def present_content(engine: SharedEngine, query: str) -> list[tuple[tuple[Any, ...], int]] | None:
-    """What a relation holds; None where that is not known from what is kept."""
-    begun = engine.store.runs.begun([query]).get(query)
-    if begun is None:
-        return None
-    lineage = engine.store.versions.lineage(query) or first(begun.run, begun.epoch)
-    if lineage.pending or not _is_all_kept(engine, lineage):
-        return None
-    held = content_of(page.rows for page in _pages(engine, query))
-    if held is None:
-        return []
-    columns = [c for c in held.columns if c != W]
-    return [(row[:-1], row[-1]) for row in held.sort(columns, nulls_last=False).iter_rows()]
-
-
-def _content(engine: SharedEngine, query: QueryDef, lineage: Lineage) -> bytes | None:
-    """What a relation holds. A stream holds nothing."""
+def _content(engine: SharedEngine, query: QueryDef, lineage: Lineage) -> pl.DataFrame | None:
+    """What a relation holds, with multiplicities in `_w`. A stream holds nothing."""
     if shape_of(query).kind is not None:
         return None
-    if not _is_all_kept(engine, lineage):
+    if query.name in engine.roster.queries:
+        try:
+            return bag_of(content(engine, query))
+        except NotKept as error:
+            raise CannotReplace(f"{error}. DROP it and CREATE it anew.") from None
+    oldest = engine.store.outputs.oldest()
+    if oldest is not None and oldest[0] > lineage.base:
         raise CannotReplace(
-            f"the first results of {query.name} are no longer kept, so what it holds is not known "
-            "and can't be taken back. DROP it and CREATE it anew; keep more with --retained-ticks."
+            f"{query.name} is parked, and its first results are no longer kept, so what it holds "
+            "is not known and can't be taken back. DROP it and CREATE it anew."
         )
-    held = content_of(page.rows for page in _pages(engine, query.name))
-    return None if held is None else packed(held)
+    changes = [weighed(page.rows) for page in _pages(engine, query.name)]
+    return summed([*engine.contents.base(query.name), *changes])

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 from prometheus_client import CollectorRegistry
@@ -19,7 +18,6 @@ from prometheus_client import CollectorRegistry
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.ingest.batch_ids import is_known
 from thalweg.engine.shared.ingest.landing import Receipt
-from thalweg.engine.shared.replacing import present_content
 from thalweg.engine.shared.tick.executors import Executor
 from thalweg.engine.sinks.base import Sink
 from thalweg.engine.sinks.registry import open_sink
@@ -287,14 +285,6 @@ class Site:
     def _columns(self, query: QueryDef) -> tuple[str, ...]:
         found = self.catalog.find(query.name)
         return shape_of(found if isinstance(found, QueryDef) else query).columns
-
-    def present_content(self, query: str) -> list[tuple[tuple[Any, ...], int]] | None:
-        """What a query's relation holds, rows with their multiplicities, if all its changes are
-        still kept; None otherwise, and for a stream, which holds nothing."""
-        found = self.query(query)
-        if shape_of(found).kind is not None:
-            return None
-        return present_content(self.engine, found.name)
 
     def tail(self, query: str, rows: int) -> list[Page]:
         """The query's last rows."""

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import polars as pl
 
-from thalweg.engine.shared.frames import OP, TS, W
+from thalweg.engine.shared.frames import OP, TS, W, net
 from thalweg.engine.shared.results.emission import NO_ROWS, Emission, EndMark
 from thalweg.engine.shared.state.versions import Ended
 
 
-def content_of(changes: Iterable[pl.DataFrame]) -> pl.DataFrame | None:
-    """Rows with their multiplicities in `_w`; None if nobody has said anything."""
-    frames = [
-        frame.drop(TS).rename({OP: W}).with_columns(pl.col(W).cast(pl.Int64)) for frame in changes
-    ]
-    if not frames:
+def weighed(changes: pl.DataFrame) -> pl.DataFrame:
+    """What a tick has said, with `_w` in place of instants and ops."""
+    return changes.drop(TS, OP).with_columns(changes[OP].cast(pl.Int64).alias(W))
+
+
+def summed(parts: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
+    """The bag that weighed changes add up to; None if nobody has said anything."""
+    if not parts:
         return None
-    both = pl.concat(frames)
-    columns = [c for c in both.columns if c != W]
-    bag = both.group_by(columns, maintain_order=True).agg(pl.col(W).sum()).filter(pl.col(W) != 0)
+    columns = [c for c in parts[0].columns if c != W]
+    bag = net(pl.concat([p.select(*columns, W) for p in parts]), columns)
     assert (bag[W] > 0).all(), "a relation holds no row less than no times"
     return bag.select(*columns, W)
+
+
+def bag_of(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows with their multiplicities in `_w`."""
+    return rows.group_by(rows.columns, maintain_order=True).agg(pl.len().cast(pl.Int64).alias(W))
 
 
 def packed(content: pl.DataFrame) -> bytes:

@@ -14,10 +14,11 @@ from pathlib import Path
 import polars as pl
 
 from thalweg.engine.shared.compile.planning import Run
-from thalweg.engine.shared.frames import MEMBER, OP, TS, W, net
+from thalweg.engine.shared.frames import MEMBER, W, net
 from thalweg.engine.shared.groups.families import by_member, changes
 from thalweg.engine.shared.groups.members import families_of
 from thalweg.engine.shared.groups.running_group import RunningGroup
+from thalweg.engine.shared.results.content import weighed
 from thalweg.engine.shared.results.results import Results
 from thalweg.engine.shared.state.names import ENDED, GROUP, STARTED, content_table, result_run
 from thalweg.engine.shared.state.segments import BundleWriter, Segment, SegmentReader
@@ -72,6 +73,19 @@ class Contents:
                 writer.add(table, summed.sort(columns, nulls_last=False), upto, upto)
         return writer.close(), replaced
 
+    def begin_with(self, query: str, held: pl.DataFrame | None, tick: int) -> None:
+        """Another version of a query stands from here on, with what it has taken over. The caller
+        holds a transaction."""
+        table = content_table(query)
+        added: list[Segment] = []
+        if held is not None and held.height:
+            bundle = f"{tick:010d}-{uuid.uuid4().hex[:8]}.arrow"
+            writer = BundleWriter(self.folder, bundle, durable=self._durable)
+            columns = [c for c in held.columns if c != W]
+            writer.add(table, held.sort(columns, nulls_last=False), tick, tick)
+            added = writer.close()
+        self._store.outputs.change_contents(added, self._store.outputs.contents(table))
+
     def sweep(self) -> None:
         """Remove files that the book does not list."""
         listed = self._store.outputs.content_bundles()
@@ -83,6 +97,7 @@ class Contents:
         """(query, `c…` and `_w`): what those that need a table of content said, tick by tick."""
         members = _Members(self._store)
         results = Results(self._root)
+        base = {q: lineage.base for q, lineage in self._store.versions.all().items()}
         for tick, segments in self._store.outputs.by_tick(upto):
             of_groups: dict[str, dict[str, list[Segment]]] = {}
             own: dict[str, list[Segment]] = {}
@@ -96,11 +111,13 @@ class Contents:
                 else:
                     own.setdefault(run, []).append(segment)
             for query, listed in own.items():
-                if self._is_kept(query):
-                    yield query, _weighed(results.rows(listed))
+                if self._is_kept(query) and tick >= base.get(query, 0):
+                    yield query, weighed(results.rows(listed))
             for name, by_part in of_groups.items():
                 group = self._group(name)
-                wanted = [q for q in members.of(name, tick) if self._is_kept(q)]
+                wanted = [
+                    q for q in members.of(name, tick) if self._is_kept(q) and tick >= base.get(q, 0)
+                ]
                 if group is not None and wanted:
                     yield from self._of_group(results, group, by_part, wanted)
 
@@ -135,11 +152,7 @@ def _each(
     names = list(members)
     for (place,), part in rows.partition_by(MEMBER, as_dict=True).items():
         if names[int(place)] in wanted:
-            yield names[int(place)], _weighed(part.drop(MEMBER))
-
-
-def _weighed(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.drop(TS, OP).with_columns(rows[OP].cast(pl.Int64).alias(W))
+            yield names[int(place)], weighed(part.drop(MEMBER))
 
 
 class _Members:

@@ -19,7 +19,7 @@ from thalweg.engine.shared.tick.spec import tick_spec
 from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.catalog import QueryDef
 from thalweg.plan.nodes import Node, base_streams
-from thalweg.plan.windows import BEGINNING
+from thalweg.plan.windows import BEGINNING, FOREVER
 
 if TYPE_CHECKING:
     from thalweg.engine.shared.engine import SharedEngine
@@ -46,9 +46,13 @@ def content(engine: SharedEngine, query: QueryDef, at: int | None = None) -> pl.
             raise NotKept(f"what {query.name} held at {at} is no longer kept")
         return evaluate(engine, query.plan, at, dict(run.horizons))
     parts = [pl.DataFrame(schema={**schema, W: pl.Int64})]
+    lineage = engine.store.versions.lineage(query.name)
     if engine.archive.complete_from(query.name) > BEGINNING:
         parts += _folded(engine, run, at)
-    for page in engine.archive.pages(query.name):
+    elif lineage is not None:
+        parts += engine.contents.base(query.name)
+    base = 0 if lineage is None else lineage.base
+    for page in engine.archive.pages(query.name, ticks=(base, FOREVER)):
         rows = page.rows.filter(pl.col(TS) <= at)
         parts.append(rows.select(*columns, pl.col(OP).cast(pl.Int64).alias(W)))
     return _rows(net(pl.concat([p.select(*columns, W) for p in parts]), columns))

@@ -35,8 +35,8 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 class Lineage(msgspec.Struct, frozen=True):
-    """The version that stands. Before the tick `base` its content was empty;
-    `pending` says that it has not spoken yet."""
+    """The version that stands. From the tick `base` on its changes add up to what it holds, on top
+    of what it has taken over (`results.contents`); `pending`: it has not spoken yet."""
 
     origin: int
     version: int
@@ -57,6 +57,12 @@ class Versions:
         sql = f"SELECT query, packed FROM lineages WHERE query IN {LISTED}"
         decode = msgspec.msgpack.Decoder(Lineage).decode
         return {query: decode(packed) for query, packed in self._db.all(sql, listed(queries))}
+
+    def all(self) -> dict[str, Lineage]:
+        """Of all queries that were ever replaced."""
+        decode = msgspec.msgpack.Decoder(Lineage).decode
+        rows = self._db.all("SELECT query, packed FROM lineages")
+        return {query: decode(packed) for query, packed in rows}
 
     def ended(self, query: str) -> list[Ended]:
         """Those whose results are still retained, oldest first."""
