@@ -21,7 +21,7 @@ _CORE = {
     "overlay": {"plan", "placement"},
     "adapt": {"plan", "placement", "overlay"},
     "engine": {"plan", "sharing"},
-    "sim": {"overlay", "adapt", "placement"},
+    "sim": {"plan", "overlay", "adapt", "placement", "engine"},
 }
 _BELOW_THE_TOP = {*_CORE, "runtime"}
 MAY_IMPORT = {

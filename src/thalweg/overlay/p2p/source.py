@@ -1,0 +1,417 @@
+"""The sources at a node: what they retain, whose acknowledgements count, how far they have come.
+
+Source: DHTJoin 4.3.2 (indexing). Beyond it: a tuple is retained until no query can need it any
+more, so that a bucket's next owner can be given it again; and a source counts only those
+acknowledgements that speak of owners which it has promised the buckets to (`promises`). As an owner
+acknowledges nothing before all sources have promised it the bucket and sent what they retain of
+it, two tuples that are both acknowledged have met: at the later of their owners at the latest.
+
+Invariants: nothing is indexed before all copies have it. A source's frontier never passes a tuple
+that is not acknowledged, nor one that is still to come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from thalweg.overlay.p2p.index_messages import (
+    AcceptedUpto,
+    Claim,
+    Item,
+    NotPublished,
+    Opened,
+    Place,
+    Promised,
+    Publish,
+    Published,
+    Refused,
+    Replay,
+    Superseded,
+)
+from thalweg.overlay.p2p.peer import Out, Peer
+from thalweg.overlay.p2p.promises import Promise, Promises
+from thalweg.overlay.p2p.stream_messages import AskStream, Register, Report, Status
+from thalweg.overlay.p2p.tuples import Runs, Tup, inside
+from thalweg.overlay.protocol import Address, Deliver, Effect, Persist, Send, Tell
+from thalweg.overlay.query_table import QueryTable
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Meta(msgspec.Struct, frozen=True):
+    """What survives a restart, beside the tuples."""
+
+    stream: str
+    id: str
+    epoch: int
+    floor: int
+    next_seq: int
+    reported_copies: tuple[Address, ...]
+    horizons: dict[str, int]
+    is_heir: bool
+
+
+class PromisesOnDisk(msgspec.Struct, frozen=True):
+    entries: list[Promise]
+    versions: dict[str, int]
+
+
+@dataclass(slots=True)
+class Kept:
+    tup: Tup
+    indexed: bool = False
+    open: dict[int, None] = field(default_factory=dict)  # items that are not done
+
+
+@dataclass(slots=True)
+class Source:
+    stream: str
+    id: str
+    epoch: int = 1
+    floor: int = 0  # nothing below it will come
+    next_seq: int = 0
+    floor_on_disk: int = 0
+    is_open: bool = False
+    is_heir: bool = False  # of a lost source: nothing more will come
+    log: dict[int, Kept] = field(default_factory=dict)
+    horizons: dict[str, int] = field(default_factory=dict)
+    logged_copies: tuple[Address, ...] | None = None  # as the register has them; None: not heard
+    reported_copies: tuple[Address, ...] = ()
+    copied: dict[Address, int] = field(default_factory=dict)  # holder -> has all before
+    copied_at_us: dict[Address, int] = field(default_factory=dict)
+    accepted: int = 0  # all before it are
+
+    @property
+    def first(self) -> int:
+        return next(iter(self.log), self.next_seq)
+
+
+@dataclass(slots=True)
+class Job:
+    """A replay for a claim of a higher level."""
+
+    claim: Claim
+    owner: Address
+    open: dict[int, None]
+
+
+class Sources:
+    def __init__(self, peer: Peer, table: QueryTable) -> None:
+        self.sources: dict[str, Source] = {}
+        self.promises = Promises()
+        self.versions: dict[str, int] = {}  # of source lists in claims that were accepted
+        self._peer = peer
+        self._table = table
+        self._jobs: dict[tuple[str, int], Job] = {}  # by life and level
+        self._replayed: set[tuple[str, int]] = set()
+
+    def owner_of(self, bucket: int) -> Address | None:
+        promise = self.promises.of(bucket)
+        return None if promise is None else promise.owner
+
+    # --- a source's life ---
+
+    def open(self, stream: str, source: str) -> list[Effect]:
+        if source in self.sources:
+            return []
+        found = self.sources[source] = Source(stream, source)
+        return [self.persist_meta(found), *self.ask_to_open(found)]
+
+    def ask_to_open(self, source: Source) -> list[Effect]:
+        return [Tell("p2p-streams", AskStream(source.stream, Register(source.id)))]
+
+    def open_unregistered(self, source: Source) -> list[Effect]:
+        """For eager queries alone: nobody has to know of it."""
+        source.is_open = True
+        source.logged_copies = ()
+        return [Deliver(Opened(source.id))]
+
+    def restore(self, meta: Meta, tuples: list[Tup]) -> None:
+        source = Source(meta.stream, meta.id, meta.epoch, meta.floor, meta.next_seq, meta.floor)
+        source.is_heir = meta.is_heir
+        source.reported_copies = meta.reported_copies
+        source.horizons = dict(meta.horizons)
+        source.log = {t.seq: Kept(t) for t in sorted(tuples, key=lambda t: t.seq)}
+        source.accepted = source.first
+        self.sources[meta.id] = source
+
+    def persist_meta(self, source: Source) -> Effect:
+        source.floor_on_disk = source.floor
+        meta = Meta(
+            source.stream,
+            source.id,
+            source.epoch,
+            source.floor,
+            source.next_seq,
+            source.reported_copies,
+            source.horizons,
+            source.is_heir,
+        )
+        return Persist(f"m:{source.id}", _encode(meta))
+
+    def told(self, now_us: int, status: Status) -> list[Effect]:
+        """What the register says of this node's sources."""
+        effects: list[Effect] = []
+        speakers = {s: (epoch, address) for s, epoch, address in status.sources}
+        for source in list(self.sources.values()):
+            if source.stream != status.stream:
+                continue
+            if source.id not in speakers:
+                if source.is_heir and source.is_open and not source.log:
+                    effects += self._give_up(source, source.epoch)  # all of it is over
+                continue
+            epoch, address = speakers[source.id]
+            if epoch > source.epoch:
+                effects += self._give_up(source, epoch)
+                continue
+            if address != self._peer.address or epoch != source.epoch:
+                continue
+            source.logged_copies = status.copies.get(source.id, ())
+            if not source.is_open and self._knows_all(status):
+                effects += self._begin(now_us, source, status)
+        return effects
+
+    def _knows_all(self, status: Status) -> bool:
+        return all(self._table.get(q) is not None for q in status.horizons)
+
+    def _begin(self, now_us: int, source: Source, status: Status) -> list[Effect]:
+        source.is_open = True
+        source.floor = max(source.floor, status.frontier)
+        for query in self._peer.dataflow.queries.values():
+            if source.stream in query.streams:
+                source.horizons.setdefault(query.id, self._after_all(now_us, source))
+        return [self.persist_meta(source), Deliver(Opened(source.id)), *self.accept(source)]
+
+    def _give_up(self, source: Source, epoch: int) -> list[Effect]:
+        del self.sources[source.id]
+        for kept in source.log.values():
+            for number in kept.open:
+                self._peer.forget(number)
+        gone: list[Effect] = [Persist(f"t:{source.id}:{seq}", None) for seq in source.log]
+        return [*gone, Persist(f"m:{source.id}", None), Deliver(Superseded(source.id, epoch))]
+
+    def query_known(self, now_us: int, query: str) -> list[Effect]:
+        streams = self._peer.dataflow.queries[query].streams
+        effects: list[Effect] = []
+        for source in self.sources.values():
+            if source.stream in streams and source.is_open and query not in source.horizons:
+                source.horizons[query] = source.floor = self._after_all(now_us, source)
+                effects.append(self.persist_meta(source))
+        return effects
+
+    # --- publishing ---
+
+    def _next_ts(self, now_us: int, source: Source) -> int:
+        return max(now_us // self._peer.settings.instant_us, source.floor)
+
+    def _after_all(self, now_us: int, source: Source) -> int:
+        """An instant above all tuples that were not indexed for a query that is new."""
+        return max(now_us // self._peer.settings.instant_us, source.floor + 1)
+
+    def publish(self, now_us: int, request: Publish) -> list[Effect]:
+        source = self.sources.get(request.source)
+        if source is None or not source.is_open or source.is_heir:
+            why = "the source is not open (yet, or any more) at this node"
+            return [Deliver(NotPublished(request.source, request.tag, why))]
+        ts = self._next_ts(now_us, source) if request.ts is None else request.ts
+        if ts < source.floor:
+            why = f"the source has promised nothing below {source.floor}, and this is at {ts}"
+            return [Deliver(NotPublished(request.source, request.tag, why))]
+        source.floor = ts
+        self._peer.newest = max(self._peer.newest, ts)
+        effects: list[Effect] = []
+        tuples = []
+        for row in request.rows:
+            tup = Tup(source.stream, source.id, source.next_seq, ts, row)
+            if not self._peer.dataflow.stems_for(tup):
+                tuples.append(Tup(source.stream, source.id, -1, ts, row))  # nobody's
+                continue
+            tuples.append(tup)
+            source.next_seq += 1
+            source.log[tup.seq] = Kept(tup)
+            effects.append(Persist(f"t:{source.id}:{tup.seq}", _encode(tup)))
+        effects += [
+            self.persist_meta(source),
+            Deliver(Published(source.id, request.tag, tuple(tuples))),
+        ]
+        return effects + self.accept(source)
+
+    def accept(self, source: Source) -> list[Effect]:
+        """Index what has all its copies."""
+        upto = self._copied_upto(source)
+        effects: list[Effect] = []
+        if upto > source.accepted:
+            source.accepted = upto
+            effects.append(Deliver(AcceptedUpto(source.id, upto)))
+        if source.is_open:
+            for seq, kept in source.log.items():
+                if seq >= source.accepted:
+                    break
+                if not kept.indexed:
+                    self._index(source, kept)
+        return effects
+
+    def _copied_upto(self, source: Source) -> int:
+        wanted = self._peer.settings.copies
+        logged = source.logged_copies
+        if source.is_heir or wanted == 0:
+            return source.next_seq  # an heir's tuples had their copies before
+        if logged is None or len(logged) < wanted:
+            return source.accepted
+        return min(source.copied.get(a, 0) for a in (*logged, *source.reported_copies))
+
+    def _index(self, source: Source, kept: Kept) -> None:
+        kept.indexed = True
+        for stem in self._peer.dataflow.stems_for(kept.tup):
+            number = self._peer.enqueue(stem, (kept.tup,), (source.id, kept.tup.seq))
+            kept.open[number] = None
+
+    # --- acknowledgements ---
+
+    def counts(self, out: Out, places: tuple[Place, ...]) -> bool:
+        """Whether all owners are those that this node has promised the buckets to."""
+        if not out.stem.exact:
+            return True
+        for bucket, life in places:
+            promise = self.promises.of(bucket)
+            if promise is None or promise.life != life:
+                return False
+        return True
+
+    def tuple_done(self, source_id: str, seq: int, number: int) -> None:
+        source = self.sources.get(source_id)
+        if source is not None and seq in source.log:
+            source.log[seq].open.pop(number, None)
+
+    def report(self, now_us: int) -> list[Effect]:
+        effects: list[Effect] = []
+        for source in list(self.sources.values()):
+            if not source.is_open:
+                effects += self.ask_to_open(source)
+                continue
+            status = self._peer.statuses.get(source.stream)
+            if status is None or not self._knows_all(status):
+                continue
+            effects += self._forget_unneeded(source)
+            frontier, floor = self.frontier(now_us, source), source.floor
+            if floor > source.floor_on_disk:
+                effects.append(self.persist_meta(source))  # a promise survives a restart
+            undecided = {q: h for q, h in source.horizons.items() if q not in status.horizons}
+            report = Report(
+                source.id,
+                source.epoch,
+                frontier,
+                source.reported_copies,
+                undecided,
+                source.is_heir and not source.log,
+            )
+            effects.append(Tell("p2p-streams", AskStream(source.stream, report)))
+        return effects
+
+    def frontier(self, now_us: int, source: Source) -> int:
+        """What this source promises: nothing that has not taken effect is below it."""
+        for kept in source.log.values():
+            if kept.open or not kept.indexed:
+                return kept.tup.ts
+        source.floor = self._next_ts(now_us, source)
+        return source.floor
+
+    def _forget_unneeded(self, source: Source) -> list[Effect]:
+        effects: list[Effect] = []
+        for seq, kept in list(source.log.items()):
+            if kept.open or not kept.indexed or self._is_needed(kept.tup):
+                break
+            del source.log[seq]
+            effects.append(Persist(f"t:{source.id}:{seq}", None))
+        return effects
+
+    def _is_needed(self, tup: Tup) -> bool:
+        """Whether a later owner of its bucket would need it."""
+        dataflow, done = self._peer.dataflow, self._peer.done
+        for query in dataflow.queries.values():
+            if query.eager:
+                continue
+            windows = [leaf.window for leaf in query.leaves if leaf.stream == tup.stream]
+            if windows and done.get(query.id, 0) < tup.ts + max(windows) + 1:
+                return True
+        return False
+
+    # --- claims ---
+
+    def claimed(self, owner: Address, claim: Claim) -> list[Effect]:
+        behind = any(claim.versions.get(s, v) < v for s, v in self.versions.items())
+        highest = self.promises.highest(claim.runs, claim.life)
+        if behind or highest >= claim.number:
+            return [Send(owner, Refused(claim.life, highest, self.versions))]
+        effects: list[Effect] = []
+        was_its_own = self.promises.all_of(claim.runs, claim.life)
+        for stream, version in claim.versions.items():
+            self.versions[stream] = max(version, self.versions.get(stream, 0))
+        if not was_its_own:
+            self._replayed = {key for key in self._replayed if key[0] != claim.life}
+            for key in [key for key in self._jobs if key[0] == claim.life]:
+                self._end_job(key)
+        self.promises.give(claim.runs, claim.number, owner, claim.life)
+        on_disk = PromisesOnDisk(self.promises.entries, self.versions)
+        effects.append(Persist("promises", _encode(on_disk)))
+        if claim.level == 0:
+            items = () if was_its_own and claim.have else self._retained(claim.runs)
+            return [*effects, Send(owner, self._promised(claim, items))]
+        key = (claim.life, claim.level)
+        if key in self._replayed or (was_its_own and claim.have):
+            return [*effects, Send(owner, self._promised(claim, ()))]
+        if key not in self._jobs:
+            effects += self._replay(key, owner, claim)
+        return effects
+
+    def _promised(self, claim: Claim, items: tuple[Item, ...]) -> Promised:
+        mine = [(s.id, s.epoch) for s in self.sources.values() if s.is_open]
+        return Promised(
+            claim.runs, claim.life, claim.number, claim.level, tuple(mine), claim.versions, items
+        )
+
+    def _retained(self, runs: Runs) -> tuple[Item, ...]:
+        found = []
+        for source in self.sources.values():
+            for kept in source.log.values():
+                if not kept.indexed:
+                    continue
+                for stem in self._peer.dataflow.stems_for(kept.tup):
+                    bucket = self._peer.buckets.of(stem.key((kept.tup,)))
+                    if stem.exact and inside(bucket, runs):
+                        found.append(Item(0, stem.name, bucket, (kept.tup,)))
+        return tuple(found)
+
+    def _replay(self, key: tuple[str, int], owner: Address, claim: Claim) -> list[Effect]:
+        """Send all that takes part in intermediate results of this level once more."""
+        job = self._jobs[key] = Job(claim, owner, {})
+        replay = Replay(claim.level, claim.runs)
+        for source in self.sources.values():
+            if not self._peer.dataflow.feeds_level(source.stream, claim.level):
+                continue
+            for kept in source.log.values():
+                if kept.indexed:
+                    for stem in self._peer.dataflow.stems_for(kept.tup):
+                        number = self._peer.enqueue(stem, (kept.tup,), ("job", *key), replay)
+                        job.open[number] = None
+        return self._finish_job(key)
+
+    def job_done(self, key: tuple[str, int], number: int) -> list[Effect]:
+        if key not in self._jobs:
+            return []
+        self._jobs[key].open.pop(number, None)
+        return self._finish_job(key)
+
+    def _finish_job(self, key: tuple[str, int]) -> list[Effect]:
+        job = self._jobs[key]
+        if job.open:
+            return []
+        del self._jobs[key]
+        self._replayed.add(key)
+        return [Send(job.owner, self._promised(job.claim, ()))]
+
+    def _end_job(self, key: tuple[str, int]) -> None:
+        for number in self._jobs.pop(key).open:
+            self._peer.forget(number)
