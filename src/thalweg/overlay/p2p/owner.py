@@ -42,7 +42,7 @@ Speaker = tuple[str, int]  # a source's id and epoch
 _IDLE_US = 5_000_000
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Holding:
     """Buckets that were claimed together."""
 
@@ -57,13 +57,12 @@ class Holding:
     held: list[Task] = field(default_factory=list)  # ready, but for the claim
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Task:
     """An item at work: acknowledged when nothing that came of it is open."""
 
     origin: Address
-    number: int
-    bucket: int
+    item: Item
     replay: Replay | None
     exact: bool
     needs: int | None = None  # levels that have to be complete; None: all
@@ -149,7 +148,7 @@ class Owner:
         key = (put.origin, item.number)
         if key in self.tasks:
             return  # at work already
-        task = Task(put.origin, item.number, item.bucket, put.replay, False)
+        task = Task(put.origin, item, put.replay, False)
         if stem is None or not stem.readers:
             self._acknowledge(task, self.holding_of(item.bucket))  # of a query that was dropped
             return
@@ -160,16 +159,29 @@ class Owner:
         self.tasks[key] = task
         self._peer.newest = max(self._peer.newest, *[p.ts for p in item.parts])
         self.stems.purge(self._peer.frontier(stem), (stem.name,))
-        self._store_and_join(stem, item.parts, task)
+        self.store(stem, stem.key(item.parts), item.parts)
+        self._go_on(task)
+
+    def _go_on(self, task: Task) -> None:
+        """Join it if all that it has to meet is here; what comes later will meet it."""
+        if task.exact:
+            holding = self.holding_of(task.item.bucket) or self._begin_holding(task.item.bucket)
+            if holding is None:
+                self.tasks.pop((task.origin, task.item.number), None)  # not ours: it comes back
+                return
+            if not self._is_enough(task, holding):
+                holding.held.append(task)
+                return
+        self._join(task)
         if not task.open:
             self._ready(task)
 
-    def _store_and_join(self, stem: Stem, parts: Parts, task: Task) -> None:
-        value = stem.key(parts)
-        self.store(stem, value, parts)
-        replay = task.replay
-        if replay is not None and stem.level >= replay.level:
+    def _join(self, task: Task) -> None:
+        stem = self._peer.dataflow.stems.get(task.item.stem)
+        replay, parts = task.replay, task.item.parts
+        if stem is None or (replay is not None and stem.level >= replay.level):
             return
+        value = stem.key(parts)
         for operator, port in stem.readers:
             outputs = probe(operator, port, parts, value, self.stems.get)
             if outputs:
@@ -235,18 +247,13 @@ class Owner:
         if not task.exact:
             self._acknowledge(task, None)
             return
-        holding = self.holding_of(task.bucket)
-        if holding is None:
-            holding = self._begin_holding(task.bucket)
-            if holding is None:
-                self.tasks.pop((task.origin, task.number), None)  # not ours any more: it comes back
-                return
-        if self._may_acknowledge(task, holding):
+        holding = self.holding_of(task.item.bucket)
+        if holding is not None and self._is_enough(task, holding):
             self._acknowledge(task, holding)
-        elif task not in holding.held:
-            holding.held.append(task)
+        elif holding is not None:
+            holding.held.append(task)  # sources have come since: it may have more to meet
 
-    def _may_acknowledge(self, task: Task, holding: Holding) -> bool:
+    def _is_enough(self, task: Task, holding: Holding) -> bool:
         return self.is_complete(holding) if task.needs is None else holding.level >= task.needs
 
     def is_complete(self, holding: Holding) -> bool:
@@ -259,10 +266,10 @@ class Owner:
         )
 
     def _acknowledge(self, task: Task, holding: Holding | None) -> None:
-        self.tasks.pop((task.origin, task.number), None)
+        self.tasks.pop((task.origin, task.item.number), None)
         if holding is not None:
-            task.places[task.bucket, holding.life] = None
-        self._done.setdefault(task.origin, []).append((task.number, tuple(task.places)))
+            task.places[task.item.bucket, holding.life] = None
+        self._done.setdefault(task.origin, []).append((task.item.number, tuple(task.places)))
 
     @property
     def has_done(self) -> bool:
@@ -321,13 +328,15 @@ class Owner:
                 return effects + self._ask(now_us, holding, {required[m] for m in missing})
             holding.level += 1
             holding.asked_us = -(1 << 62)
+            self._release(holding)  # replays for others may have waited for this level
         self._release(holding)
         return effects
 
     def _release(self, holding: Holding) -> None:
         held, holding.held = holding.held, []
         for task in held:
-            self._ready(task)
+            if not task.dead:
+                self._go_on(task)
 
     def _required(self) -> dict[Speaker, Address]:
         found: dict[Speaker, Address] = {}
@@ -423,7 +432,7 @@ class Owner:
             if inside(bucket_of(value), runs)
         ]
         self.stems.drop_where(gone)
-        for key in [k for k, t in self.tasks.items() if inside(t.bucket, runs)]:
+        for key in [k for k, t in self.tasks.items() if inside(t.item.bucket, runs)]:
             self.tasks.pop(key).dead = True
 
     def purge(self) -> None:

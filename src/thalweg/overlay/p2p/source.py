@@ -169,7 +169,9 @@ class Sources:
             if address != self._peer.address or epoch != source.epoch:
                 continue
             source.logged_copies = status.copies.get(source.id, ())
-            if not source.is_open and self._knows_all(status):
+            if source.is_open:
+                effects += self.accept(source)
+            elif self._knows_all(status):
                 effects += self._begin(now_us, source, status)
         return effects
 
