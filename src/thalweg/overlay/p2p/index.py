@@ -213,12 +213,16 @@ class Index:
                 task = waits[1]
                 assert isinstance(task, Task)
                 self.owner.item_done(task, number, places)
-            elif self.sources.counts(out, places):
-                self.peer.forget(number)
-                if waits[0] == "job":
-                    effects += self.sources.job_done((waits[1], waits[2]), number)
-                else:
-                    self.sources.tuple_done(waits[0], waits[1], number)
+                continue
+            misplaced = self.sources.misplaced(out, places)
+            if misplaced is not None:
+                effects += misplaced
+                continue
+            self.peer.forget(number)
+            if waits[0] == "job":
+                effects += self.sources.job_done((waits[1], waits[2]), number)
+            else:
+                self.sources.tuple_done(waits[0], waits[1], number)
         return effects
 
     def _finish(self, now_us: int, effects: list[Effect]) -> list[Effect]:

@@ -390,6 +390,9 @@ class Owner:
             holding.number = message.number + 1
             holding.promised.clear()
             holding.level = 0
+        elif message.number == 0:
+            holding.promised.clear()  # the sender knows of no promise: ask all again
+            holding.level = 0
         return effects
 
     def _look_if_idle(self, now_us: int) -> list[Effect]:

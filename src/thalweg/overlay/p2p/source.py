@@ -272,15 +272,20 @@ class Sources:
 
     # --- acknowledgements ---
 
-    def counts(self, out: Out, places: tuple[Place, ...]) -> bool:
-        """Whether all owners are those that this node has promised the buckets to."""
+    def misplaced(self, out: Out, places: tuple[Place, ...]) -> list[Effect] | None:
+        """None if all owners are those that this node has promised the buckets to.
+
+        Otherwise who claims too little is told so: the ring may have come back to it meanwhile.
+        """
         if not out.stem.exact:
-            return True
+            return None
+        wrong: list[Effect] = []
         for bucket, life in places:
             promise = self.promises.of(bucket)
             if promise is None or promise.life != life:
-                return False
-        return True
+                number = 0 if promise is None else promise.number
+                wrong.append(Send(life.partition("#")[0], Refused(life, number, self.versions)))
+        return wrong or None
 
     def tuple_done(self, source_id: str, seq: int, number: int) -> None:
         source = self.sources.get(source_id)

@@ -200,26 +200,20 @@ class P2PJoinScenario(ChordScenario):
         return True
 
     def _copies_spare(self, world: World, host: Host) -> bool:
-        """Each source that this host speaks for or holds is at another live one, whole."""
-        rest = [h for h in world.up() if h is not host and not h.paused]
-        sources = {s for h in [*rest, host] for s in index_at(h).sources.sources}
+        """Each registered source is whole at another live node: its speaker, or all its holders."""
         if not self.draw.copies:
             return not index_at(host).sources.sources
-        for source in sorted(sources):
-            speakers = [h for h in rest if source in index_at(h).sources.sources]
-            logged = self._logged_copies(world, source)
-            holders = [h for h in rest if h.address in logged]
-            if not speakers and not holders:
-                return False
-            if not speakers and not all(source in index_at(h).copies.logs for h in holders):
-                return False
+        rest = {h.address: h for h in world.up() if h is not host and not h.paused}
+        for stream in STREAMS:
+            newest = max(states_of(world, stream), key=lambda s: s.version)
+            for source, entry in newest.sources.items():
+                speaker = rest.get(entry.address)
+                if speaker is not None and source in index_at(speaker).sources.sources:
+                    continue
+                holders = [rest[a] for a in entry.copies if a in rest]
+                if not holders or not all(source in index_at(h).copies.logs for h in holders):
+                    return False
         return True
-
-    def _logged_copies(self, world: World, source: str) -> tuple[Address, ...]:
-        states = states_of(world, source[0])
-        newest = max(states, key=lambda s: s.version)
-        entry = newest.sources.get(source)
-        return () if entry is None else entry.copies
 
     def broken(self, world: World) -> str | None:
         return self.wrong[0] if self.wrong else None
