@@ -51,9 +51,9 @@ class Draft:
     def take(self, now_us: int, client: Address, body: Body, table: QueryTable) -> None:
         self._now_us = now_us
         match body:
-            case Register(source):
+            case Register(source, copied):
                 if source not in self.entries:
-                    self.entries[source] = SourceEntry(client, 1, 0)
+                    self.entries[source] = SourceEntry(client, 1, 0, copied=copied)
                     self._heard[source] = now_us
                     self._new[source] = None
                 self._waiting[client] = None
@@ -77,7 +77,7 @@ class Draft:
         undecided = {q: h for q, h in report.horizons.items() if q not in self._committed.horizons}
         frontier = max(entry.frontier, report.frontier)
         self.entries[report.source] = SourceEntry(
-            entry.address, entry.epoch, frontier, report.copies, undecided
+            entry.address, entry.epoch, frontier, report.copies, undecided, entry.copied
         )
 
     def fenced(self, source: str, epoch: int, heir: Address, has_it: bool) -> None:
@@ -87,7 +87,7 @@ class Draft:
         if not has_it:
             self._useless.add((source, epoch, heir))
             return
-        self.entries[source] = SourceEntry(heir, epoch, entry.frontier, (), entry.horizons)
+        self.entries[source] = SourceEntry(heir, epoch, entry.frontier, (), entry.horizons, True)
         self._heard[source] = self._now_us
         self._waiting[heir] = None
         self._waiting[entry.address] = None
@@ -98,8 +98,11 @@ class Draft:
         """Sources that report no more, each with its next epoch and who may speak for it."""
         self._now_us = now_us
         found = []
-        for source, entry in self.entries.items():
+        for source, entry in list(self.entries.items()):
             if now_us - self._heard.setdefault(source, now_us) < after_us:
+                continue
+            if entry.copied and entry.epoch == 1 and not entry.copies:
+                del self.entries[source]  # nothing of it was ever accepted
                 continue
             heirs = [a for a in entry.copies if (source, entry.epoch + 1, a) not in self._useless]
             alive = [a for a in heirs if not is_down(a)]

@@ -33,6 +33,7 @@ class SourceEntry(msgspec.Struct, frozen=True):
     frontier: int  # all that was before it has taken effect
     copies: tuple[Address, ...] = ()  # who else has its retained tuples
     horizons: dict[str, int] = {}  # query -> from when on it indexes for it
+    copied: bool = False  # nothing of it counts before it has copies
 
 
 class StreamState(msgspec.Struct, frozen=True):

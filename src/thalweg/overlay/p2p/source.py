@@ -74,6 +74,7 @@ class Source:
     next_seq: int = 0
     floor_on_disk: int = 0
     is_open: bool = False
+    listed: int = 0  # since which version of its stream's list
     is_heir: bool = False  # of a lost source: nothing more will come
     log: dict[int, Kept] = field(default_factory=dict)
     horizons: dict[str, int] = field(default_factory=dict)
@@ -120,7 +121,8 @@ class Sources:
         return [self.persist_meta(found), *self.ask_to_open(found)]
 
     def ask_to_open(self, source: Source) -> list[Effect]:
-        return [Tell("p2p-streams", AskStream(source.stream, Register(source.id)))]
+        copied = self._peer.settings.copies > 0
+        return [Tell("p2p-streams", AskStream(source.stream, Register(source.id, copied)))]
 
     def open_unregistered(self, source: Source) -> list[Effect]:
         """For eager queries alone: nobody has to know of it."""
@@ -159,7 +161,7 @@ class Sources:
             if source.stream != status.stream:
                 continue
             if source.id not in speakers:
-                if source.is_heir and source.is_open and not source.log:
+                if source.is_open and status.list_version >= source.listed:
                     effects += self._give_up(source, source.epoch)  # all of it is over
                 continue
             epoch, address = speakers[source.id]
@@ -180,6 +182,7 @@ class Sources:
 
     def _begin(self, now_us: int, source: Source, status: Status) -> list[Effect]:
         source.is_open = True
+        source.listed = status.list_version
         source.floor = max(source.floor, status.frontier)
         for query in self._peer.dataflow.queries.values():
             if source.stream in query.streams:

@@ -13,6 +13,7 @@ from thalweg.overlay.query_table import Record
 
 class Register(msgspec.Struct, frozen=True, tag=True):
     source: str
+    copied: bool  # nothing of it counts before it has copies
 
 
 class Report(msgspec.Struct, frozen=True, tag=True):
@@ -50,6 +51,7 @@ class Ask(Message, frozen=True):
     client: Address
     body: Body
     hops: int = 0
+    hinted: bool = False  # a member has sent it to who led last
 
 
 class Status(Message, frozen=True):

@@ -119,7 +119,7 @@ class Streams:
                 if group is not None and not group.leads:
                     group.give_up()
             case Call(AskStream(stream, body)):
-                return self._pass_on(now_us, Ask(stream, self._address, body), self._address)
+                return self._pass_on(now_us, Ask(stream, self._address, body))
             case Call(CreateStream(stream)):
                 return [Tell("chord", Lookup(_key(stream), ("create", stream)))]
             case Call(FenceAnswer(leader, fenced)):
@@ -152,7 +152,7 @@ class Streams:
 
     # --- clients ---
 
-    def _pass_on(self, now_us: int, ask: Ask, sender: Address) -> list[Effect]:
+    def _pass_on(self, now_us: int, ask: Ask) -> list[Effect]:
         """Towards the leader: to who led last, or along the ring, or to the next of its owners."""
         if ask.hops > _MOST_HOPS:
             return []
@@ -162,9 +162,10 @@ class Streams:
             if group.leads:
                 return self._asked(now_us, ask)
             hint = group.hint
-            if hint is None or hint in (self._address, sender) or self._membership.is_down(hint):
-                return self._stand(ask.stream)
-            return [Send(hint, onward)] if ask.hops < _MOST_HOPS else []
+            gone = hint is None or hint == self._address or self._membership.is_down(hint)
+            if hint is None or gone or ask.hinted:
+                return self._stand(ask.stream)  # where it was sent to, nobody leads
+            return [Send(hint, msgspec.structs.replace(onward, hinted=True))]
         if ask.hops == 0:
             known = self.leaders.pop(ask.stream, None)  # an answer brings it back
             if known is not None and not self._membership.is_down(known):
@@ -309,7 +310,7 @@ class Streams:
     def _receive(self, now_us: int, sender: Address, message: Message) -> list[Effect]:
         match message:
             case Ask():
-                return self._pass_on(now_us, message, sender)
+                return self._pass_on(now_us, message)
             case Status(stream):
                 self.leaders[stream] = sender
                 return [Deliver(message)]

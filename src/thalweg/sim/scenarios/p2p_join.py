@@ -232,6 +232,13 @@ class P2PJoinScenario(ChordScenario):
                 return problem
         return self._memory_problem(world)
 
+    def _end_forgotten(self, world: World) -> None:
+        """Sources that were lost before they had copies: only what was accepted counts."""
+        for source in self.tuples:
+            newest = max(states_of(world, source[0]), key=lambda s: s.version)
+            if source not in newest.sources:
+                self.ends.setdefault(source, self.accepted.get(source, 0))
+
     def truth(self) -> list[Tup]:
         """The tuples that count: of a source that was passed on, those before its end."""
         return [
@@ -253,6 +260,7 @@ class P2PJoinScenario(ChordScenario):
         if name in self.judged:
             return None
         self.judged.add(name)
+        self._end_forgotten(world)
         said = [c for f in self.finals.get(name, []) for c in f.changes]
         wanted = expected(self.plans[name], query, self.truth(), standing.horizon, standing.said)
         wanted_plain = [(c.ts, c.op, c.row) for c in wanted]
