@@ -129,7 +129,9 @@ class Index:
     ) -> list[Effect]:
         self.peer.address = address
         generator = Generator(seed)
-        self.owner.start(f"{address}#{generator.bits():x}.")
+        # Numbers of an earlier life may still be under way: begin elsewhere.
+        self.peer.start(generator.below(1 << 40) << 20)
+        self.owner.start(f"{address}#{generator.bits():x}.", generator.below(1 << 40) << 20)
         self._restore(persisted)
         settings = self.settings
         effects = self._queries_changed(now_us)

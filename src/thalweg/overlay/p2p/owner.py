@@ -89,8 +89,9 @@ class Owner:
         self._done: dict[Address, list[tuple[int, tuple[Place, ...]]]] = {}
         self._looked_us: dict[str, int] = {}
 
-    def start(self, prefix: str) -> None:
+    def start(self, prefix: str, first_token: int) -> None:
         self._life_prefix = prefix
+        self._tokens = first_token
 
     # --- items ---
 

@@ -76,6 +76,9 @@ class Peer:
         self._fresh: list[Out] = []
         self._numbers = 0
 
+    def start(self, first_number: int) -> None:
+        self._numbers = first_number
+
     # --- knowledge ---
 
     def learn(self, status: Status) -> None:
