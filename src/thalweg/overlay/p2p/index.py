@@ -187,7 +187,7 @@ class Index:
             case Claim():
                 return self.sources.claimed(sender, message)
             case Promised():
-                return self.owner.promised(now_us, sender, message)
+                return self.owner.promised(now_us, message)
             case Refused():
                 return self.owner.refused(now_us, message)
             case Copy():
@@ -222,7 +222,7 @@ class Index:
                 continue
             self.peer.forget(number)
             if waits[0] == "job":
-                effects += self.sources.job_done((waits[1], waits[2]), number)
+                effects += self.sources.job_done(waits[1], number)
             else:
                 self.sources.tuple_done(waits[0], waits[1], number)
         return effects

@@ -61,7 +61,7 @@ class Claim(Message, frozen=True):
     life: str
     level: int  # 0: send what you retain of them; above: replay until this level is made again
     versions: dict[str, int]
-    have: bool  # the same life had this answer before
+    have: tuple[tuple[str, int], ...]  # sources of which this life has had this answer before
 
 
 class Promised(Message, frozen=True):

@@ -52,7 +52,7 @@ class Holding:
     level: int = 0  # levels below it are complete
     versions: dict[str, int] = field(default_factory=dict)
     promised: dict[int, set[Speaker]] = field(default_factory=dict)  # by level
-    had: set[tuple[Address, int]] = field(default_factory=set)  # answers that this life ever got
+    had: dict[int, set[Speaker]] = field(default_factory=dict)  # answers that this life ever got
     asked_us: int = -(1 << 62)
     held: list[Task] = field(default_factory=list)  # ready, but for the claim
 
@@ -352,19 +352,18 @@ class Owner:
         first_time = holding.asked_us < -(1 << 60)
         holding.asked_us = now_us
         effects: list[Effect] = []
-        for address in sorted(speakers):
-            had = (address, holding.level) in holding.had
-            claim = Claim(
-                holding.runs, holding.number, holding.life, holding.level, holding.versions, had
-            )
-            effects.append(Send(address, claim))
+        had = tuple(sorted(holding.had.get(holding.level, ())))
+        claim = Claim(
+            holding.runs, holding.number, holding.life, holding.level, holding.versions, had
+        )
+        effects += [Send(address, claim) for address in sorted(speakers)]
         if not first_time:
             # Who does not answer may have been replaced.
             for stream in self._peer.dataflow.exact_streams:
                 effects += self.look(now_us, stream)
         return effects
 
-    def promised(self, now_us: int, sender: Address, message: Promised) -> list[Effect]:
+    def promised(self, now_us: int, message: Promised) -> list[Effect]:
         holding = next((h for h in self.holdings if h.life == message.life), None)
         if holding is None or holding.number != message.number:
             return []
@@ -375,7 +374,7 @@ class Owner:
             if stem is not None and stem.readers and inside(item.bucket, holding.runs):
                 self.store(stem, stem.key(item.parts), item.parts)
         holding.promised.setdefault(message.level, set()).update(message.sources)
-        holding.had.add((sender, message.level))
+        holding.had.setdefault(message.level, set()).update(message.sources)
         return self.press(now_us, holding)
 
     def refused(self, now_us: int, message: Refused) -> list[Effect]:

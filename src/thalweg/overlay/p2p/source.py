@@ -33,7 +33,7 @@ from thalweg.overlay.p2p.index_messages import (
 from thalweg.overlay.p2p.peer import Out, Peer
 from thalweg.overlay.p2p.promises import Promise, Promises
 from thalweg.overlay.p2p.stream_messages import AskStream, Register, Report, Status
-from thalweg.overlay.p2p.tuples import Runs, Tup, inside
+from thalweg.overlay.p2p.tuples import Tup, inside
 from thalweg.overlay.protocol import Address, Deliver, Effect, Persist, Send, Tell
 from thalweg.overlay.query_table import QueryTable
 
@@ -98,6 +98,9 @@ class Job:
     open: dict[int, None]
 
 
+JobKey = tuple[str, int, tuple[tuple[str, int], ...]]  # life, level, whose tuples
+
+
 class Sources:
     def __init__(self, peer: Peer, table: QueryTable) -> None:
         self.sources: dict[str, Source] = {}
@@ -105,8 +108,8 @@ class Sources:
         self.versions: dict[str, int] = {}  # of source lists in claims that were accepted
         self._peer = peer
         self._table = table
-        self._jobs: dict[tuple[str, int], Job] = {}  # by life and level
-        self._replayed: set[tuple[str, int]] = set()
+        self._jobs: dict[JobKey, Job] = {}
+        self._replayed: set[JobKey] = set()
 
     def owner_of(self, bucket: int) -> Address | None:
         promise = self.promises.of(bucket)
@@ -366,62 +369,73 @@ class Sources:
         self.promises.give(claim.runs, claim.number, owner, claim.life)
         on_disk = PromisesOnDisk(self.promises.entries, self.versions)
         effects.append(Persist("promises", _encode(on_disk)))
+        lacking = (
+            self._open_sources()
+            if not was_its_own
+            else [s for s in self._open_sources() if (s.id, s.epoch) not in claim.have]
+        )
         if claim.level == 0:
-            items = () if was_its_own and claim.have else self._retained(claim.runs)
-            return [*effects, Send(owner, self._promised(claim, items))]
-        key = (claim.life, claim.level)
-        if key in self._replayed or (was_its_own and claim.have):
+            return [*effects, Send(owner, self._promised(claim, self._retained(claim, lacking)))]
+        key = (claim.life, claim.level, tuple([(s.id, s.epoch) for s in lacking]))
+        if key in self._replayed or not lacking:
             return [*effects, Send(owner, self._promised(claim, ()))]
         if key not in self._jobs:
-            effects += self._replay(key, owner, claim)
+            effects += self._replay(key, owner, claim, lacking)
         return effects
 
-    def _promised(self, claim: Claim, items: tuple[Item, ...]) -> Promised:
-        mine = [(s.id, s.epoch) for s in self.sources.values() if s.is_open]
+    def _open_sources(self) -> list[Source]:
+        return [s for s in self.sources.values() if s.is_open]
+
+    def _promised(
+        self, claim: Claim, items: tuple[Item, ...], replayed: tuple[tuple[str, int], ...] = ()
+    ) -> Promised:
+        """For all that are open; at the end of a replay, for those that were replayed, or had."""
+        mine = tuple([(s.id, s.epoch) for s in self._open_sources()])
+        if replayed:
+            mine = tuple([m for m in mine if m in replayed or m in claim.have])
         return Promised(
-            claim.runs, claim.life, claim.number, claim.level, tuple(mine), claim.versions, items
+            claim.runs, claim.life, claim.number, claim.level, mine, claim.versions, items
         )
 
-    def _retained(self, runs: Runs) -> tuple[Item, ...]:
+    def _retained(self, claim: Claim, sources: list[Source]) -> tuple[Item, ...]:
         found = []
-        for source in self.sources.values():
-            for kept in source.log.values():
-                if not kept.indexed:
-                    continue
-                for stem in self._peer.dataflow.stems_for(kept.tup):
-                    bucket = self._peer.buckets.of(stem.key((kept.tup,)))
-                    if stem.exact and inside(bucket, runs):
-                        found.append(Item(0, stem.name, bucket, (kept.tup,)))
+        for kept in (k for source in sources for k in source.log.values() if k.indexed):
+            for stem in self._peer.dataflow.stems_for(kept.tup):
+                bucket = self._peer.buckets.of(stem.key((kept.tup,)))
+                if stem.exact and inside(bucket, claim.runs):
+                    found.append(Item(0, stem.name, bucket, (kept.tup,)))
         return tuple(found)
 
-    def _replay(self, key: tuple[str, int], owner: Address, claim: Claim) -> list[Effect]:
+    def _replay(
+        self, key: JobKey, owner: Address, claim: Claim, sources: list[Source]
+    ) -> list[Effect]:
         """Send all that takes part in intermediate results of this level once more."""
         job = self._jobs[key] = Job(claim, owner, {})
         replay = Replay(claim.level, claim.runs)
-        for source in self.sources.values():
+        for source in sources:
             if not self._peer.dataflow.feeds_level(source.stream, claim.level):
                 continue
             for kept in source.log.values():
                 if kept.indexed:
                     for stem in self._peer.dataflow.stems_for(kept.tup):
-                        number = self._peer.enqueue(stem, (kept.tup,), ("job", *key), replay)
+                        number = self._peer.enqueue(stem, (kept.tup,), ("job", key), replay)
                         job.open[number] = None
         return self._finish_job(key)
 
-    def job_done(self, key: tuple[str, int], number: int) -> list[Effect]:
+    def job_done(self, key: JobKey, number: int) -> list[Effect]:
         if key not in self._jobs:
             return []
         self._jobs[key].open.pop(number, None)
         return self._finish_job(key)
 
-    def _finish_job(self, key: tuple[str, int]) -> list[Effect]:
+    def _finish_job(self, key: JobKey) -> list[Effect]:
         job = self._jobs[key]
         if job.open:
             return []
         del self._jobs[key]
         self._replayed.add(key)
-        return [Send(job.owner, self._promised(job.claim, ()))]
+        return [Send(job.owner, self._promised(job.claim, (), key[2]))]
 
-    def _end_job(self, key: tuple[str, int]) -> None:
+    def _end_job(self, key: JobKey) -> None:
         for number in self._jobs.pop(key).open:
             self._peer.forget(number)
