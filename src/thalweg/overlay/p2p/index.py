@@ -23,15 +23,20 @@ from thalweg.overlay.p2p.copies import Copies, CopyMeta
 from thalweg.overlay.p2p.dataflow import Dataflow
 from thalweg.overlay.p2p.index_messages import (
     MESSAGES,
+    AskRoom,
     Claim,
     Copied,
     Copy,
     Done,
     Open,
+    Overloaded,
+    Pass,
+    Passed,
     Promised,
     Publish,
     Put,
     Refused,
+    Room,
     Teach,
     Unknown,
 )
@@ -184,6 +189,16 @@ class Index:
         if type(message) is Done:
             return self._done(sender, message)
         match message:
+            case AskRoom():
+                return self.owner.partners.asked(sender)
+            case Room(free):
+                self.owner.partners.offered(sender, free)
+            case Overloaded(guest_of):
+                return self.owner.partners.overloaded(sender, guest_of)
+            case Pass():
+                return self.owner.partners.pass_on(sender, message)
+            case Passed(token):
+                self.owner.partners.arrived(("pass", token), self.owner.go_on)
             case Claim():
                 return self.sources.claimed(sender, message)
             case Promised():
@@ -207,9 +222,17 @@ class Index:
             out = self.peer.outs.get(number)
             if out is None:
                 continue
-            self.peer.owners[out.item.bucket] = sender
             waits = out.waits
             assert isinstance(waits, tuple)
+            if out.guest is None:
+                self.peer.owners[out.item.bucket] = sender
+            if waits[0] in ("arriving", "passing"):
+                self.peer.forget(number)
+                if waits[0] == "arriving":
+                    self.owner.partners.arrived(number, self.owner.go_on)
+                else:
+                    effects += self.owner.partners.passed_one(waits[1], number)
+                continue
             if waits[0] == "task":
                 self.peer.forget(number)
                 task = waits[1]

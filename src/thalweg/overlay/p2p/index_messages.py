@@ -37,6 +37,8 @@ class Put(Message, frozen=True):
     done: dict[str, int]  # how far these queries have come: what ended before is not needed
     hops: int = 0
     replay: Replay | None = None
+    guest_of: str = ""  # to a partner, for this sub-domain of the origin's
+    store_only: bool = False  # it was joined before
 
 
 class Done(Message, frozen=True):
@@ -101,7 +103,39 @@ class Copied(Message, frozen=True):
     upto: int
 
 
-MESSAGES = (Put, Done, Unknown, Teach, Claim, Promised, Refused, Copy, Copied)
+class AskRoom(Message, frozen=True):
+    """How much room have you? To those of the finger table, by one who is overloaded."""
+
+
+class Room(Message, frozen=True):
+    free: int
+
+
+class Overloaded(Message, frozen=True):
+    """A partner's, to the owner."""
+
+    guest_of: str
+
+
+class Pass(Message, frozen=True):
+    """An owner's, to a partner: what you have of [low, high) goes to another."""
+
+    token: int
+    guest_of: str
+    low: int
+    high: int
+    to: Address
+    as_guest_of: str
+
+
+class Passed(Message, frozen=True):
+    token: int
+
+
+_OF_ITEMS = (Put, Done, Unknown, Teach)
+_OF_CLAIMS = (Claim, Promised, Refused)
+_OF_PARTNERS = (AskRoom, Room, Overloaded, Pass, Passed)
+MESSAGES = (*_OF_ITEMS, *_OF_CLAIMS, Copy, Copied, *_OF_PARTNERS)
 
 
 # --- requests ---

@@ -29,6 +29,7 @@ from thalweg.overlay.p2p.index_messages import (
     Unknown,
 )
 from thalweg.overlay.p2p.mjoin import probe
+from thalweg.overlay.p2p.partners import Partners
 from thalweg.overlay.p2p.peer import Peer
 from thalweg.overlay.p2p.result_messages import SendRows
 from thalweg.overlay.p2p.stems import Stems
@@ -66,6 +67,7 @@ class Task:
     replay: Replay | None
     exact: bool
     needs: int | None = None  # levels that have to be complete; None: all
+    hosted: bool = False  # for another owner
     dead: bool = False  # its bucket went to another owner
     open: set[object] = field(default_factory=set)
     places: dict[Place, None] = field(default_factory=dict)
@@ -74,6 +76,7 @@ class Task:
 class Owner:
     def __init__(self, peer: Peer, table: QueryTable) -> None:
         self.stems = Stems(peer.settings.room, peer.settings.shedding)
+        self.partners = Partners(peer, self.stems)
         self.holdings: list[Holding] = []
         self.tasks: dict[tuple[Address, int], Task] = {}
         self.results = 0
@@ -91,12 +94,15 @@ class Owner:
 
     def start(self, prefix: str, first_token: int) -> None:
         self._life_prefix = prefix
+        self.partners.start(prefix)
         self._tokens = first_token
 
     # --- items ---
 
     def put(self, now_us: int, put: Put) -> list[Effect]:
         peer = self._peer
+        if put.guest_of:
+            return self._host(now_us, put)
         mine = [i for i in put.items if peer.owns(i.bucket)]
         effects = self._forward(put) if len(mine) < len(put.items) else []
         if not mine:
@@ -113,6 +119,31 @@ class Owner:
         for item in mine:
             self._take(item, put)
         return effects
+
+    def _host(self, now_us: int, put: Put) -> list[Effect]:
+        """A partner's part: store, and join with what the same owner has brought."""
+        unknown = tuple([q for q in put.queries if self._table.get(q) is None])
+        if unknown:
+            return [Send(put.origin, Unknown(unknown))]
+        for query, done in put.done.items():
+            self._peer.done[query] = max(done, self._peer.done.get(query, 0))
+        stems = self.partners.guest(put.guest_of)
+        for item in put.items:
+            stem = self._peer.dataflow.stems.get(item.stem)
+            key = (put.origin, item.number)
+            if key in self.tasks:
+                continue
+            task = Task(put.origin, item, put.replay, False, hosted=True)
+            if stem is not None and stem.readers:
+                self._peer.newest = max(self._peer.newest, *[p.ts for p in item.parts])
+                stems.purge(self._peer.frontier(stem), (stem.name,))
+                stems.add(stem.name, stem.key(item.parts), item.parts, stem.end(item.parts))
+                if not put.store_only:
+                    self.tasks[key] = task
+                    self._join(task, stems)
+            if not task.open:
+                self._acknowledge(task, None)
+        return self.partners.complain(now_us, put.guest_of, put.origin)
 
     def _version(self, stream: str) -> int:
         known = self._peer.statuses.get(stream)
@@ -161,10 +192,12 @@ class Owner:
         self._peer.newest = max(self._peer.newest, *[p.ts for p in item.parts])
         self.stems.purge(self._peer.frontier(stem), (stem.name,))
         self.store(stem, stem.key(item.parts), item.parts)
-        self._go_on(task)
+        self.go_on(task)
 
-    def _go_on(self, task: Task) -> None:
+    def go_on(self, task: Task) -> None:
         """Join it if all that it has to meet is here; what comes later will meet it."""
+        if task.dead:
+            return
         if task.exact:
             holding = self.holding_of(task.item.bucket) or self._begin_holding(task.item.bucket)
             if holding is None:
@@ -173,23 +206,37 @@ class Owner:
             if not self._is_enough(task, holding):
                 holding.held.append(task)
                 return
-        self._join(task)
+        stem = self._peer.dataflow.stems.get(task.item.stem)
+        delegation = None if stem is None else self.partners.of(stem.key(task.item.parts))
+        if delegation is None or stem is None:
+            self._join(task, self.stems)
+        elif delegation.arriving:
+            delegation.waiting.append(task)
+            return
+        else:
+            self.partners.send(delegation, stem, task)
         if not task.open:
             self._ready(task)
 
-    def _join(self, task: Task) -> None:
+    def _join(self, task: Task, stems: Stems) -> None:
         stem = self._peer.dataflow.stems.get(task.item.stem)
         replay, parts = task.replay, task.item.parts
         if stem is None or (replay is not None and stem.level >= replay.level):
             return
         value = stem.key(parts)
         for operator, port in stem.readers:
-            outputs = probe(operator, port, parts, value, self.stems.get)
+            outputs = probe(operator, port, parts, value, stems.get)
             if outputs:
-                self.stems.matched(stem.name, value, len(outputs))
+                stems.matched(stem.name, value, len(outputs))
                 self._emit(operator, outputs, task, replay)
 
-    def store(self, stem: Stem, value: Value, parts: Parts) -> None:
+    def store(self, stem: Stem, value: Value, parts: Parts, *, joins: bool = True) -> None:
+        """Here, or at a partner; what is to be joined there goes there once, when it is joined."""
+        delegation = self.partners.of(value)
+        if delegation is not None:
+            if not joins:
+                self.partners.store(delegation, stem, parts)
+            return
         self.stems.add(stem.name, value, parts, stem.end(parts))
 
     def _emit(
@@ -302,8 +349,10 @@ class Owner:
     def tend(self, now_us: int) -> list[Effect]:
         """Let go of what is another's, and press on with claims."""
         self._let_go()
+        self._replace_failed()
         self.purge()
-        effects = self._look_if_idle(now_us)
+        self.partners.purge()
+        effects = [*self.partners.tend(now_us), *self._look_if_idle(now_us)]
         if self._peer.dataflow.exact_streams:
             for holding in self.holdings:
                 effects += self.press(now_us, holding)
@@ -325,6 +374,8 @@ class Owner:
         required = self._required()
         while holding.level < self._peer.dataflow.levels:
             missing = set(required) - holding.promised.get(holding.level, set())
+            if not missing and any(d.arriving for d in self.partners.delegations):
+                return effects  # what was promised is on its way to a partner
             if missing:
                 return effects + self._ask(now_us, holding, {required[m] for m in missing})
             holding.level += 1
@@ -337,7 +388,7 @@ class Owner:
         held, holding.held = holding.held, []
         for task in held:
             if not task.dead:
-                self._go_on(task)
+                self.go_on(task)
 
     def _required(self) -> dict[Speaker, Address]:
         found: dict[Speaker, Address] = {}
@@ -372,7 +423,7 @@ class Owner:
         for item in message.items:
             stem = self._peer.dataflow.stems.get(item.stem)
             if stem is not None and stem.readers and inside(item.bucket, holding.runs):
-                self.store(stem, stem.key(item.parts), item.parts)
+                self.store(stem, stem.key(item.parts), item.parts, joins=False)
         holding.promised.setdefault(message.level, set()).update(message.sources)
         holding.had.setdefault(message.level, set()).update(message.sources)
         return self.press(now_us, holding)
@@ -435,8 +486,19 @@ class Owner:
             if inside(bucket_of(value), runs)
         ]
         self.stems.drop_where(gone)
-        for key in [k for k, t in self.tasks.items() if inside(t.item.bucket, runs)]:
-            self.tasks.pop(key).dead = True
+        for key, task in list(self.tasks.items()):
+            if not task.hosted and inside(task.item.bucket, runs):
+                del self.tasks[key]
+                task.dead = True
+
+    def _replace_failed(self) -> None:
+        """What was with a partner that is gone is rebuilt: a new life for all that is held."""
+        if not self.partners.failed():
+            return
+        self.partners.delegations.clear()
+        for holding in self.holdings:
+            self._drop(holding.runs)
+        self.holdings = []
 
     def purge(self) -> None:
         for name in self.stems.names():

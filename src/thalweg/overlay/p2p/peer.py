@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from thalweg.overlay.chord.protocol import Chord
 from thalweg.overlay.membership import Membership
 from thalweg.overlay.p2p.dataflow import Dataflow, Stem
@@ -34,7 +36,8 @@ class PeerSettings:
     shedding: str = OLDEST
     remember_owners: bool = True
     registered: bool = True  # sources open through their stream's register: exact queries need it
-    overloaded: float | None = None  # δ: partners are looked for beyond this share of the room
+    capacity: int | None = None  # c_n, where it is not the room: partners come before shedding
+    overloaded: float | None = None  # δ: partners are looked for beyond this share of c_n
     eager_slack: int = 2_000  # instants that a tuple of an eager query may be late
 
     def __post_init__(self) -> None:
@@ -45,13 +48,25 @@ class PeerSettings:
             raise ValueError(f"overloaded beyond {self.overloaded}: a share is in (0, 1]")
 
 
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """Where an item goes that is with a partner."""
+
+    partner: Address
+    guest_of: str
+    store_only: bool
+
+
 class Out:
     """An item that is not done yet, and what waits for it."""
 
-    __slots__ = ("item", "replay", "sent_us", "stem", "tries", "waits")
+    __slots__ = ("guest", "item", "replay", "sent_us", "stem", "tries", "waits")
 
-    def __init__(self, item: Item, stem: Stem, waits: object, replay: Replay | None) -> None:
+    def __init__(
+        self, item: Item, stem: Stem, waits: object, replay: Replay | None, guest: Guest | None
+    ) -> None:
         self.item = item
+        self.guest = guest
         self.stem = stem
         self.waits = waits
         self.replay = replay
@@ -121,10 +136,17 @@ class Peer:
 
     # --- the outbox ---
 
-    def enqueue(self, stem: Stem, parts: Parts, waits: object, replay: Replay | None = None) -> int:
+    def enqueue(
+        self,
+        stem: Stem,
+        parts: Parts,
+        waits: object,
+        replay: Replay | None = None,
+        guest: Guest | None = None,
+    ) -> int:
         self._numbers += 1
         bucket = self.buckets.of(stem.key(parts))
-        out = Out(Item(self._numbers, stem.name, bucket, parts), stem, waits, replay)
+        out = Out(Item(self._numbers, stem.name, bucket, parts), stem, waits, replay, guest)
         self.outs[self._numbers] = out
         self._fresh.append(out)
         return self._numbers
@@ -148,25 +170,25 @@ class Peer:
         """Send what is fresh. `owner_of` knows better than the cache whose word counts."""
         if not self._fresh:
             return []
-        groups: dict[tuple[Address | None, Replay | None], list[Out]] = {}
+        groups: dict[tuple[Address | None, Replay | None, Guest | None], list[Out]] = {}
         for out in self._fresh:
             if out.item.number not in self.outs:
                 continue
             out.tries += 1
             out.sent_us = now_us
             target = self._target(out, owner_of)
-            groups.setdefault((target, out.replay), []).append(out)
+            groups.setdefault((target, out.replay, out.guest), []).append(out)
         self._fresh = []
         effects: list[Effect] = []
-        for (target, replay), outs in groups.items():
-            put = self._put(outs, replay)
+        for (target, replay, guest), outs in groups.items():
+            put = self._put(outs, replay, guest)
             if target == self.address:
                 self.to_put_here.append(put)
             elif target is not None:
                 effects.append(Send(target, put))
         return effects
 
-    def _put(self, outs: list[Out], replay: Replay | None) -> Put:
+    def _put(self, outs: list[Out], replay: Replay | None, guest: Guest | None) -> Put:
         stems = dict.fromkeys(o.item.stem for o in outs)
         found = [self.dataflow.stems[s] for s in stems if s in self.dataflow.stems]
         queries = dict.fromkeys(q for stem in found for q in stem.queries)
@@ -174,9 +196,14 @@ class Peer:
         done = {q: self.done[q] for q in queries if q in self.done}
         versions = self.versions() if exact else {}
         items = tuple([o.item for o in outs])
-        return Put(self.address, items, tuple(queries), versions, done, 0, replay)
+        put = Put(self.address, items, tuple(queries), versions, done, 0, replay)
+        if guest is None:
+            return put
+        return replace(put, guest_of=guest.guest_of, store_only=guest.store_only)
 
     def _target(self, out: Out, owner_of: Callable[[int], Address | None]) -> Address | None:
+        if out.guest is not None:
+            return out.guest.partner
         bucket = out.item.bucket
         if self.owns(bucket):
             return self.address

@@ -90,7 +90,8 @@ class P2PJoinScenario(ChordScenario):
             instant_us=INSTANT_US,
             room=self.draw.room,
             registered=not self.draw.eager,
-            overloaded=self.draw.overloaded,
+            capacity=self.draw.capacity,
+            overloaded=None if self.draw.capacity is None else 0.5,
         )
         index = self.index(chord, membership, spreading, settings)
         return Stack([membership, chord, spreading, gossip, streams, index, Results()])

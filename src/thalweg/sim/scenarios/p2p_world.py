@@ -31,20 +31,20 @@ class Draw:
     eager: bool
     domain: int
     hot: float  # the share of tuples that have one value
-    overloaded: float | None
+    capacity: int | None  # partners are looked for beyond half of it
 
 
 def draw(generator: Generator) -> Draw:
-    shed = generator.chance(0.2)
+    shed = generator.chance(0.3)
     skewed = generator.chance(0.3)
     eager = generator.chance(0.15)
     return Draw(
         copies=0 if eager else generator.choice((0, 1, 1, 2)),
-        room=generator.between(3, 12) if shed else None,
+        room=generator.between(4, 24) if shed else None,
         eager=eager,
         domain=generator.between(2, 8),
         hot=0.6 if skewed else 0.0,
-        overloaded=None,
+        capacity=generator.between(6, 30) if generator.chance(0.3) else None,
     )
 
 
