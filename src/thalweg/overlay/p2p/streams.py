@@ -268,6 +268,8 @@ class Streams:
             return self._ask_tokens(self._joining, stream, owners)
         wanted = [a for a in owners if not self._membership.is_down(a)]
         wanted += [m.address for m in alive if m.address not in wanted]
+        if len(wanted) < min(MEMBERS, len(there)):
+            return []  # fewer would survive less; who seems down may come back
         return self._ask_tokens(self._joining, stream, tuple(wanted[:MEMBERS]))
 
     def _ask_tokens(

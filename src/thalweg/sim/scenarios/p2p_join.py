@@ -71,6 +71,7 @@ class P2PJoinScenario(ChordScenario):
         self.wrong: list[str] = []
         self.judged: set[str] = set()
         self.ended_at: int | None = None
+        self.disturbed_until_us = 0  # speakers may be out of reach, and count as lost
 
     @classmethod
     def faults_of(cls, seed: int) -> tuple[str, ...]:
@@ -202,8 +203,9 @@ class P2PJoinScenario(ChordScenario):
 
     def _copies_spare(self, world: World, host: Host) -> bool:
         """Each registered source is whole at another live node: its speaker, or all its holders."""
-        if not self.draw.copies:
-            return not index_at(host).sources.sources
+        index = index_at(host)
+        if not self.draw.copies or world.now_us < self.disturbed_until_us:
+            return not index.sources.sources and not index.copies.logs
         rest = {h.address: h for h in world.up() if h is not host and not h.paused}
         for stream in STREAMS:
             newest = max(states_of(world, stream), key=lambda s: s.version)
@@ -217,6 +219,10 @@ class P2PJoinScenario(ChordScenario):
         return True
 
     def broken(self, world: World) -> str | None:
+        weather = world.weather
+        parted = weather is not None and (weather.cut or weather.clogged_until_us)
+        if parted or any(h.paused or h.step_cost_us for h in world.up()):
+            self.disturbed_until_us = world.now_us + _LOST_WITHIN_US
         return self.wrong[0] if self.wrong else None
 
     def unsettled(self, world: World) -> str | None:
@@ -326,6 +332,7 @@ class P2PJoinScenario(ChordScenario):
         return f"{sources}; {index.owner.stems.size} stored"
 
 
+_LOST_WITHIN_US = 12 * SECOND_US  # a silent source is passed on within this time
 _MAY_LAG = 20 * SECOND_US // INSTANT_US
 
 
