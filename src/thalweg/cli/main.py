@@ -19,6 +19,7 @@ from thalweg.cli.push import push
 from thalweg.cli.replay import replay
 from thalweg.cli.results import results
 from thalweg.cli.simulate import simulate
+from thalweg.cli.size import size
 from thalweg.cli.stop import stop
 from thalweg.cli.streams import streams
 from thalweg.cli.submit import submit
@@ -49,6 +50,7 @@ COMMANDS = (
     bench,
     experiment,
     simulate,
+    size,
     doctor,
 )
 
