@@ -42,6 +42,7 @@ from thalweg.overlay.routing import id_of
 
 ATTRIBUTE, VALUE = "attribute", "value"
 _RATE_WINDOW_US = 10_000_000
+_SLACK = 30_000  # instants that a walk along the ring may take
 
 
 class NewTuple(msgspec.Struct, frozen=True, tag=True):
@@ -195,7 +196,7 @@ class RJoin:
             self._rewrite(eval_, tup, onward, effects)
         if body.level == VALUE:
             stored = self._tuples.setdefault(body.key, [])
-            limit = now - self.longest_window - 2_000
+            limit = now - self.longest_window - _SLACK
             while stored and stored[0].ts < limit:
                 stored.pop(0)
             stored.append(tup)
@@ -243,7 +244,7 @@ class RJoin:
         """No tuple that is still to come can fit those that the query has met."""
         query = self._query(eval_.query)
         ends = [query.leaves[i].end(t.ts) for i, t in eval_.chosen]
-        return bool(ends) and min(ends) < now - 2_000
+        return bool(ends) and min(ends) < now - _SLACK
 
     # --- where a query waits first: RIC ---
 
