@@ -69,8 +69,8 @@ class Draft:
             self._answered.pop(client, None)  # it does not know yet that it is not the speaker
             return
         self._heard[report.source] = now_us
-        if report.done:
-            del self.entries[report.source]
+        if report.done and len(self.entries) > 1:
+            del self.entries[report.source]  # the last one stays: somebody has to pass time on
             return
         if report.copies != entry.copies:
             self._waiting[client] = None

@@ -300,6 +300,8 @@ class Sources:
 
     def report(self, now_us: int) -> list[Effect]:
         effects: list[Effect] = []
+        if not self._peer.settings.registered:
+            return [e for s in self.sources.values() for e in self._forget_unneeded(s)]
         for source in list(self.sources.values()):
             if not source.is_open:
                 effects += self.ask_to_open(source)
