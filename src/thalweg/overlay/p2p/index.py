@@ -163,7 +163,7 @@ class Index:
             elif key == "promises":
                 on_disk = msgspec.msgpack.decode(value, type=PromisesOnDisk)
                 self.sources.promises = Promises(on_disk.entries)
-                self.sources.versions = on_disk.versions
+                self.peer.claimed_versions = on_disk.versions
 
     def _queries_changed(self, now_us: int) -> list[Effect]:
         table = self._spreading.table

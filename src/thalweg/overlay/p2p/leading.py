@@ -72,12 +72,18 @@ class Draft:
         if report.done and len(self.entries) > 1:
             del self.entries[report.source]  # the last one stays: somebody has to pass time on
             return
-        if report.copies != entry.copies:
+        if report.copies != entry.copies or report.turn > entry.turn:
             self._waiting[client] = None
         undecided = {q: h for q, h in report.horizons.items() if q not in self._committed.horizons}
         frontier = max(entry.frontier, report.frontier)
         self.entries[report.source] = SourceEntry(
-            entry.address, entry.epoch, frontier, report.copies, undecided, entry.copied
+            entry.address,
+            entry.epoch,
+            frontier,
+            report.copies,
+            undecided,
+            entry.copied,
+            max(entry.turn, report.turn),
         )
 
     def fenced(self, source: str, epoch: int, heir: Address, has_it: bool) -> None:
@@ -87,7 +93,9 @@ class Draft:
         if not has_it:
             self._useless.add((source, epoch, heir))
             return
-        self.entries[source] = SourceEntry(heir, epoch, entry.frontier, (), entry.horizons, True)
+        self.entries[source] = SourceEntry(
+            heir, epoch, entry.frontier, (), entry.horizons, True, entry.turn
+        )
         self._heard[source] = self._now_us
         self._waiting[heir] = None
         self._waiting[entry.address] = None
@@ -131,7 +139,9 @@ class Draft:
         if self.members is not None and not committed.before and self.members != members:
             before, members = members, self.members
         self.members = None
+        asleep = bool(self.entries) and all(e.is_idle for e in self.entries.values())
         changed = _speakers(self.entries) != _speakers(committed.sources)
+        changed = changed or asleep != committed.asleep
         state = StreamState(
             committed.version,
             members,
@@ -140,6 +150,7 @@ class Draft:
             committed.list_version + changed,
             dict(self.entries),
             horizons,
+            asleep,
         )
         if state == committed:
             return None
@@ -188,6 +199,8 @@ class Draft:
             dict(self._done),
             mine,
             tuple([r for r in records if r is not None]) if mine else (),
+            state.asleep,
+            {s: state.sources[s].turn for s in mine},
         )
 
 

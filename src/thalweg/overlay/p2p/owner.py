@@ -245,6 +245,8 @@ class Owner:
         for stem in operator.consumers:
             if replay is not None and stem.level > replay.level:
                 continue
+            if replay is None and self._peer.is_in_vain(stem):
+                continue  # a replay makes it again, if it is needed after all
             for parts in outputs:
                 if stem.key(parts) is None:
                     continue
@@ -369,6 +371,8 @@ class Owner:
             # Everybody has to confirm, so that nobody promises one who knows fewer sources.
             holding.versions = self._peer.versions()
             holding.promised.clear()
+            if self._peer.settings.alerts:
+                holding.had.clear()  # a stream may have woken: what rested is to be made again
             holding.level = 0
             holding.asked_us = -(1 << 62)
         required = self._required()

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from thalweg.overlay.chord.protocol import Chord
 from thalweg.overlay.membership import Membership
-from thalweg.overlay.p2p.dataflow import Dataflow, Stem
+from thalweg.overlay.p2p.dataflow import Dataflow, Operator, Stem
 from thalweg.overlay.p2p.index_messages import Item, Place, Put, Replay
 from thalweg.overlay.p2p.stems import OLDEST
 from thalweg.overlay.p2p.stream_messages import Status
@@ -36,6 +36,7 @@ class PeerSettings:
     shedding: str = OLDEST
     remember_owners: bool = True
     registered: bool = True  # sources open through their stream's register: exact queries need it
+    alerts: bool = False  # producers rest while nothing can come of what they make
     capacity: int | None = None  # c_n, where it is not the room: partners come before shedding
     overloaded: float | None = None  # δ: partners are looked for beyond this share of c_n
     eager_slack: int = 2_000  # instants that a tuple of an eager query may be late
@@ -83,6 +84,7 @@ class Peer:
         self.dataflow = Dataflow()
         self.address: Address = ""
         self.statuses: dict[str, Status] = {}
+        self.claimed_versions: dict[str, int] = {}  # of source lists, in claims that were accepted
         self.done: dict[str, int] = {}  # query -> how far it has come
         self.newest = 0  # instant that this node has seen
         self.owners: dict[int, Address] = {}  # of buckets, as last answered
@@ -108,8 +110,33 @@ class Peer:
 
     def versions(self) -> dict[str, int]:
         """Of the source lists that exact queries rest on, as far as known."""
-        known = self.statuses
-        return {s: known[s].list_version for s in self.dataflow.exact_streams if s in known}
+        known, claimed = self.statuses, self.claimed_versions
+        return {
+            s: max(known[s].list_version, claimed.get(s, 0))
+            for s in self.dataflow.exact_streams
+            if s in known
+        }
+
+    def is_asleep(self, stream: str) -> bool:
+        """As far as known, and unless a claim has told of a later list."""
+        known = self.statuses.get(stream)
+        if known is None or not known.asleep:
+            return False
+        return self.claimed_versions.get(stream, 0) <= known.list_version
+
+    def is_in_vain(self, stem: Stem) -> bool:
+        """Whether nothing can come of items of this SteM while some streams are asleep."""
+        if not self.settings.alerts or not stem.exact:
+            return False
+        return all(
+            self._is_dead(operator, port)
+            or (not operator.queries and all(self.is_in_vain(s) for s in operator.consumers))
+            for operator, port in stem.readers
+        )
+
+    def _is_dead(self, operator: Operator, port: int) -> bool:
+        others = (p for i, p in enumerate(operator.ports) if i != port)
+        return any(self.is_asleep(leaf.stream) for p in others for leaf in p.leaves)
 
     def owns(self, bucket: int) -> bool:
         chord = self.chord

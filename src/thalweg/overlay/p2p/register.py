@@ -34,6 +34,11 @@ class SourceEntry(msgspec.Struct, frozen=True):
     copies: tuple[Address, ...] = ()  # who else has its retained tuples
     horizons: dict[str, int] = {}  # query -> from when on it indexes for it
     copied: bool = False  # nothing of it counts before it has copies
+    turn: int = 0  # odd: it has nothing in any window, and asks before it sends again
+
+    @property
+    def is_idle(self) -> bool:
+        return self.turn % 2 == 1
 
 
 class StreamState(msgspec.Struct, frozen=True):
@@ -44,6 +49,7 @@ class StreamState(msgspec.Struct, frozen=True):
     list_version: int = 0  # counts changes of who speaks for which source
     sources: dict[str, SourceEntry] = {}
     horizons: dict[str, int] = {}  # decided: query -> its horizon in this stream
+    asleep: bool = False  # all sources are idle: what would join with it is in vain
 
     def has_quorum(self, tokens: set[str]) -> bool:
         return _is_majority(self.members, tokens) and (

@@ -51,6 +51,7 @@ class Meta(msgspec.Struct, frozen=True):
     reported_copies: tuple[Address, ...]
     horizons: dict[str, int]
     is_heir: bool
+    turn: int = 0
 
 
 class PromisesOnDisk(msgspec.Struct, frozen=True):
@@ -83,6 +84,8 @@ class Source:
     copied: dict[Address, int] = field(default_factory=dict)  # holder -> has all before
     copied_at_us: dict[Address, int] = field(default_factory=dict)
     accepted: int = 0  # all before it are
+    turn: int = 0  # odd: idle, and the stream may sleep
+    confirmed: int = 0  # the turn that the register has
 
     @property
     def first(self) -> int:
@@ -105,7 +108,6 @@ class Sources:
     def __init__(self, peer: Peer, table: QueryTable) -> None:
         self.sources: dict[str, Source] = {}
         self.promises = Promises()
-        self.versions: dict[str, int] = {}  # of source lists in claims that were accepted
         self._peer = peer
         self._table = table
         self._jobs: dict[JobKey, Job] = {}
@@ -136,6 +138,7 @@ class Sources:
     def restore(self, meta: Meta, tuples: list[Tup]) -> None:
         source = Source(meta.stream, meta.id, meta.epoch, meta.floor, meta.next_seq, meta.floor)
         source.is_heir = meta.is_heir
+        source.turn = meta.turn
         source.reported_copies = meta.reported_copies
         source.horizons = dict(meta.horizons)
         source.log = {t.seq: Kept(t) for t in sorted(tuples, key=lambda t: t.seq)}
@@ -153,6 +156,7 @@ class Sources:
             source.reported_copies,
             source.horizons,
             source.is_heir,
+            source.turn,
         )
         return Persist(f"m:{source.id}", _encode(meta))
 
@@ -174,6 +178,7 @@ class Sources:
             if address != self._peer.address or epoch != source.epoch:
                 continue
             source.logged_copies = status.copies.get(source.id, ())
+            source.confirmed = max(source.confirmed, (status.turns or {}).get(source.id, 0))
             if source.is_open:
                 effects += self.accept(source)
             elif self._knows_all(status):
@@ -186,6 +191,7 @@ class Sources:
     def _begin(self, now_us: int, source: Source, status: Status) -> list[Effect]:
         source.is_open = True
         source.listed = status.list_version
+        source.turn = max(source.turn, (status.turns or {}).get(source.id, 0))
         source.floor = max(source.floor, status.frontier)
         for query in self._peer.dataflow.queries.values():
             if source.stream in query.streams:
@@ -253,13 +259,23 @@ class Sources:
         if upto > source.accepted:
             source.accepted = upto
             effects.append(Deliver(AcceptedUpto(source.id, upto)))
-        if source.is_open:
+        if source.is_open and self._is_awake(source):
             for seq, kept in source.log.items():
                 if seq >= source.accepted:
                     break
                 if not kept.indexed:
                     self._index(source, kept)
         return effects
+
+    def _is_awake(self, source: Source) -> bool:
+        """Who was idle tells the register first: others rest while the stream sleeps."""
+        if source.turn % 2 and source.log:
+            source.turn += 1
+        return source.turn % 2 == 0 and source.confirmed >= source.turn
+
+    def _may_rest(self, source: Source) -> bool:
+        """Nothing of it is in any window; only where that spares others work."""
+        return self._peer.settings.alerts and not source.log and source.turn % 2 == 0
 
     def _copied_upto(self, source: Source) -> int:
         wanted = self._peer.settings.copies
@@ -273,6 +289,8 @@ class Sources:
     def _index(self, source: Source, kept: Kept) -> None:
         kept.indexed = True
         for stem in self._peer.dataflow.stems_for(kept.tup):
+            if self._peer.is_in_vain(stem):
+                continue  # who needs it later claims it
             number = self._peer.enqueue(stem, (kept.tup,), (source.id, kept.tup.seq))
             kept.open[number] = None
 
@@ -290,7 +308,9 @@ class Sources:
             promise = self.promises.of(bucket)
             if promise is None or promise.life != life:
                 number = 0 if promise is None else promise.number
-                wrong.append(Send(life.partition("#")[0], Refused(life, number, self.versions)))
+                wrong.append(
+                    Send(life.partition("#")[0], Refused(life, number, self._peer.claimed_versions))
+                )
         return wrong or None
 
     def tuple_done(self, source_id: str, seq: int, number: int) -> None:
@@ -313,6 +333,9 @@ class Sources:
             frontier, floor = self.frontier(now_us, source), source.floor
             if floor > source.floor_on_disk:
                 effects.append(self.persist_meta(source))  # a promise survives a restart
+            if self._may_rest(source) and source.confirmed == source.turn:
+                source.turn += 1
+                effects.append(self.persist_meta(source))
             undecided = {q: h for q, h in source.horizons.items() if q not in status.horizons}
             report = Report(
                 source.id,
@@ -320,6 +343,7 @@ class Sources:
                 frontier,
                 source.reported_copies,
                 undecided,
+                source.turn,
                 source.is_heir and not source.log,
             )
             effects.append(Tell("p2p-streams", AskStream(source.stream, report)))
@@ -356,20 +380,22 @@ class Sources:
     # --- claims ---
 
     def claimed(self, owner: Address, claim: Claim) -> list[Effect]:
-        behind = any(claim.versions.get(s, v) < v for s, v in self.versions.items())
+        behind = any(claim.versions.get(s, v) < v for s, v in self._peer.claimed_versions.items())
         highest = self.promises.highest(claim.runs, claim.life)
         if behind or highest >= claim.number:
-            return [Send(owner, Refused(claim.life, highest, self.versions))]
+            return [Send(owner, Refused(claim.life, highest, self._peer.claimed_versions))]
         effects: list[Effect] = []
         was_its_own = self.promises.all_of(claim.runs, claim.life)
         for stream, version in claim.versions.items():
-            self.versions[stream] = max(version, self.versions.get(stream, 0))
+            self._peer.claimed_versions[stream] = max(
+                version, self._peer.claimed_versions.get(stream, 0)
+            )
         if not was_its_own:
             self._replayed = {key for key in self._replayed if key[0] != claim.life}
             for key in [key for key in self._jobs if key[0] == claim.life]:
                 self._end_job(key)
         self.promises.give(claim.runs, claim.number, owner, claim.life)
-        on_disk = PromisesOnDisk(self.promises.entries, self.versions)
+        on_disk = PromisesOnDisk(self.promises.entries, self._peer.claimed_versions)
         effects.append(Persist("promises", _encode(on_disk)))
         lacking = (
             self._open_sources()

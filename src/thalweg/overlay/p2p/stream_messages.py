@@ -24,6 +24,7 @@ class Report(msgspec.Struct, frozen=True, tag=True):
     frontier: int
     copies: tuple[Address, ...]
     horizons: dict[str, int]
+    turn: int = 0
     done: bool = False  # nothing is retained, and nothing will come: forget it
 
 
@@ -65,6 +66,8 @@ class Status(Message, frozen=True):
     done: dict[str, int]  # how far its queries have come
     copies: dict[str, tuple[Address, ...]]  # of the client's own sources
     records: tuple[Record, ...] = ()  # queries that a new source has to know
+    asleep: bool = False
+    turns: dict[str, int] | None = None  # of the client's own sources
 
 
 class Token(Message, frozen=True):

@@ -91,6 +91,7 @@ class P2PJoinScenario(ChordScenario):
             instant_us=INSTANT_US,
             room=self.draw.room,
             registered=not self.draw.eager,
+            alerts=self.draw.alerts,
             capacity=self.draw.capacity,
             overloaded=None if self.draw.capacity is None else 0.5,
         )
@@ -115,13 +116,18 @@ class P2PJoinScenario(ChordScenario):
             return
         if self.generator.chance(0.04):
             self._open_one(world, self.generator.choice(STREAMS))
-        names = list(self.opened)
+        quiet = self._quiet_stream(world) if self.draw.alerts else None
+        names = [s for s in self.opened if s[0] != quiet]
         if not names:
             return
         for _ in range(self.generator.choice((1, 1, 2))):
             source = self.generator.choice(names)
             rows = [self._row() for _ in range(self.generator.choice((1, 1, 2)))]
             world.call(self.opened[source], "p2p-index", Publish(source, tuple(rows)))
+
+    def _quiet_stream(self, world: World) -> str:
+        """One after the other falls silent, for long enough that its window runs empty."""
+        return STREAMS[world.now_us // (7 * SECOND_US) % len(STREAMS)]
 
     def _row(self) -> tuple[int, int]:
         draw = self.draw

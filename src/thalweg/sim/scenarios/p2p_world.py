@@ -31,6 +31,7 @@ class Draw:
     eager: bool
     domain: int
     hot: float  # the share of tuples that have one value
+    alerts: bool
     capacity: int | None  # partners are looked for beyond half of it
 
 
@@ -44,6 +45,7 @@ def draw(generator: Generator) -> Draw:
         eager=eager,
         domain=generator.between(2, 8),
         hot=0.6 if skewed else 0.0,
+        alerts=generator.chance(0.4),
         capacity=generator.between(6, 30) if generator.chance(0.3) else None,
     )
 
