@@ -36,9 +36,9 @@ class Parameters:
     values: int = 1_000
     zipf: float = 0.9
     window_s: float = 50.0
-    duration_s: float = 75.0
-    rates: tuple[int, ...] = (30, 40, 50, 60)
-    queries_per_5min: tuple[int, ...] = (2, 3, 4, 5)
+    duration_s: float = 60.0
+    rates: tuple[int, ...] = (30, 45, 60)
+    queries_per_5min: tuple[int, ...] = (2, 3, 5)
     joins: tuple[int, ...] = (1, 2, 3)
     seeds: int = 1
 
@@ -123,8 +123,6 @@ def _row(figure: str, at: int, rate: int, runs: list[dict[str, Seen]]) -> dict[s
     row["results"] = round(sum(s.results for s in dht) / count)
     row["result messages"] = round(sum(s.count(RESULTS) for s in dht) / count)
     row["RJoin: result messages"] = round(sum(s.count(RESULTS) for s in rival) / count)
-    row["MB"] = round(sum(s.bytes for s in dht) / count / 1e6, 1)
-    row["RJoin: MB"] = round(sum(s.bytes for s in rival) / count / 1e6, 1)
     return row
 
 

@@ -41,6 +41,7 @@ class Case:
     settings: PeerSettings = AS_PRINTED
     settle_s: float = 10.0
     sources: int | None = None  # nodes that feed each stream; None: any node
+    count_bytes: bool = False  # takes as long as all the rest
 
 
 @dataclass(slots=True)
@@ -71,7 +72,7 @@ class Seen:
 def play(case: Case, *, keep_ids: bool = False) -> Seen:
     seen = Seen()
     born_us: dict[tuple[str, int], int] = {}  # when a tuple came in
-    network = CountingNetwork()
+    network = CountingNetwork(has_queues=case.count_bytes)
 
     def result(query: str, ids: tuple[tuple[str, int], ...], share: float) -> None:
         seen.results += 1

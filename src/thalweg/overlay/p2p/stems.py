@@ -39,6 +39,7 @@ class Stems:
             raise ValueError(f"there is no way {policy!r} to shed: {', '.join(POLICIES)}")
         self.room = room
         self.policy = policy
+        self.shed = 0  # tuples, ever
         self._stems: dict[str, _Contents] = {}
 
     @property
@@ -95,6 +96,7 @@ class Stems:
             contents.by_end.pop()
             heapify(contents.by_end)
         self._remove(contents, ids, key)
+        self.shed += 1
         heappush(contents.lost_ends, end)
 
     def purge(self, frontier: int, stems: Iterable[str]) -> int:
