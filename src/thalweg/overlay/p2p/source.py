@@ -101,7 +101,8 @@ class Job:
     open: dict[int, None]
 
 
-JobKey = tuple[str, int, tuple[tuple[str, int], ...]]  # life, level, whose tuples
+# Life, level, whose tuples, and by which lists: a stream that woke since has to be told apart.
+JobKey = tuple[str, int, tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]]
 
 
 class Sources:
@@ -404,7 +405,8 @@ class Sources:
         )
         if claim.level == 0:
             return [*effects, Send(owner, self._promised(claim, self._retained(claim, lacking)))]
-        key = (claim.life, claim.level, tuple([(s.id, s.epoch) for s in lacking]))
+        versions = tuple(sorted(claim.versions.items()))
+        key = (claim.life, claim.level, tuple([(s.id, s.epoch) for s in lacking]), versions)
         if key in self._replayed or not lacking:
             return [*effects, Send(owner, self._promised(claim, ()))]
         if key not in self._jobs:
