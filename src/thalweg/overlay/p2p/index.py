@@ -116,18 +116,12 @@ class Index:
             case Heard(_, Learned()):
                 return self._queries_changed(now_us)
             case Call(Open(stream, source)):
-                return self._open(stream, source)
+                return self.sources.open(stream, source)
             case Call(FenceCopy() as request):
                 return self.copies.fence(request)
             case Init(address, seed, persisted):
                 return self._init(now_us, address, seed, persisted)
         return []
-
-    def _open(self, stream: str, source: str) -> list[Effect]:
-        effects = self.sources.open(stream, source)
-        if not self.settings.registered:
-            return [*effects, *self.sources.open_unregistered(self.sources.sources[source])]
-        return effects
 
     def _init(
         self, now_us: int, address: Address, seed: int, persisted: Mapping[str, bytes]

@@ -124,13 +124,15 @@ class Sources:
         if source in self.sources:
             return []
         found = self.sources[source] = Source(stream, source)
-        return [self.persist_meta(found), *self.ask_to_open(found)]
+        registers = self._peer.settings.registered
+        asked = self.ask_to_open(found) if registers else self._open_unregistered(found)
+        return [self.persist_meta(found), *asked]
 
     def ask_to_open(self, source: Source) -> list[Effect]:
         copied = self._peer.settings.copies > 0
         return [Tell("p2p-streams", AskStream(source.stream, Register(source.id, copied)))]
 
-    def open_unregistered(self, source: Source) -> list[Effect]:
+    def _open_unregistered(self, source: Source) -> list[Effect]:
         """For eager queries alone: nobody has to know of it."""
         source.is_open = True
         source.logged_copies = ()
