@@ -53,6 +53,7 @@ class Ask(Message, frozen=True):
     body: Body
     hops: int = 0
     hinted: bool = False  # a member has sent it to who led last
+    beyond: int = 0  # nodes past the ring's owner that it has come to
 
 
 class Status(Message, frozen=True):

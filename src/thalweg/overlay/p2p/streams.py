@@ -170,11 +170,12 @@ class Streams:
             known = self.leaders.pop(ask.stream, None)  # an answer brings it back
             if known is not None and not self._membership.is_down(known):
                 return [] if known == self._address else [Send(known, onward)]
-        towards = self._chord.next_hop(_key(ask.stream))
+        towards = None if ask.beyond else self._chord.next_hop(_key(ask.stream))
         if towards is None and self._chord.joined:
-            # This node should have the register and does not: those after it had it before.
+            # The ring's owner should have the register and does not: those after it had it before.
             after = self._chord.table.successors
-            towards = after[0] if after else None
+            towards = after[0] if after and ask.beyond <= MEMBERS else None
+            onward = msgspec.structs.replace(onward, beyond=ask.beyond + 1)
         return [] if towards is None else [Send(towards, onward)]
 
     def _asked(self, now_us: int, ask: Ask) -> list[Effect]:
