@@ -37,8 +37,8 @@ STREAMS = "ABCD"
 class Parameters:
     nodes: int = 8
     rate: float = 150.0  # tuples/s of each stream
-    window_s: float = 100.0
-    shares: tuple[float, ...] = (0.25, 0.5, 0.75, 0.9, 1.0, 1.2)
+    window_s: float = 60.0
+    shares: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0, 1.1)
     ways: tuple[int, ...] = (2, 3, 4)
     values_per_node: int = 1_000
     run_windows: float = 2.0

@@ -38,7 +38,7 @@ STREAMS = "AB"
 class Parameters:
     nodes: int = 64
     sources: int = 4  # of each stream
-    rates: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0)  # tuples/s a source
+    rates: tuple[float, ...] = (1.0, 3.0, 10.0)  # tuples/s a source
     window_s: float = 10.0
     values: int = 1_000
     duration_s: float = 40.0

@@ -45,7 +45,7 @@ class Parameters:
     second_values: int = 200  # of the attribute between the two sides of type 2
     factors: tuple[float, ...] = (1.0, 1.1, 1.2, 1.4)
     scale_2: float = 0.1  # of rates in type 2: its intermediate results grow with their square
-    seeds: int = 3
+    seeds: int = 1
 
     def __post_init__(self) -> None:
         if min(self.nodes, self.values, self.seeds) < 1 or min(self.factors) <= 0:

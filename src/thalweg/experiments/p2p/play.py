@@ -28,7 +28,14 @@ RESULTS = (("p2p-results", "Rows"), ("rjoin", "Answer"), ("gathering", "Gathered
 
 
 # At once, each message along the ring, as DHTJoin's put does.
-AS_PRINTED = PeerSettings(registered=False, buckets=1 << 16, remember_owners=False)
+AS_PRINTED = PeerSettings(
+    registered=False,
+    buckets=1 << 16,
+    remember_owners=False,
+    report_every_us=10 * SECOND_US,
+    retry_every_us=10 * SECOND_US,
+    claim_every_us=5 * SECOND_US,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from thalweg.overlay.protocol import Address, NodeProtocol
 from thalweg.overlay.query_spreading import QuerySpreading
 from thalweg.overlay.stack import Stack
 from thalweg.sim.host import Host
+from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.world import World
 
 NEVER_US = 10**13
@@ -88,13 +89,17 @@ def ring(
 def dhtjoin(settings: PeerSettings, streams: StreamSettings | None = None) -> Upper:
     """The protocols of a peer, above the ring."""
 
+    if not settings.registered:
+        # No registers and nothing lost: idle timers of a thousand nodes would take most of the time.
+        streams = StreamSettings(issue_every_us=NEVER_US, tend_every_us=NEVER_US)
+
     def upper(chord: Chord, membership: Membership) -> Sequence[NodeProtocol]:
         spreading = QuerySpreading(chord)
         return [
             spreading,
             Streams(chord, membership, spreading, streams or StreamSettings()),
             Index(chord, membership, spreading, settings),
-            Results(),
+            Results() if settings.registered else Results(NEVER_US, 10 * SECOND_US),
         ]
 
     return upper
