@@ -3,8 +3,9 @@
 import pytest
 from tests.sim.scenarios.swarm import is_caught
 
+from thalweg.overlay.p2p.answers import Answers
+from thalweg.overlay.p2p.claims import Claims
 from thalweg.overlay.p2p.leading import Draft
-from thalweg.overlay.p2p.owner import Owner
 from thalweg.overlay.p2p.results import Standing
 from thalweg.overlay.p2p.source import Sources
 from thalweg.overlay.p2p.stems import Stems
@@ -35,15 +36,20 @@ def _acknowledges_at_once(owner, holding):
     return True
 
 
+def _wakes_unheard(sources, source):
+    return True
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "rule", "broken"),
     [
         (Stems, "purge", _never_purges),
-        (Sources, "_retained", _moves_no_entries),
+        (Answers, "_retained", _moves_no_entries),
         (Draft, "issued", _runs_ahead),
-        (Sources, "misplaced", _counts_every_acknowledgement),
-        (Owner, "is_complete", _acknowledges_at_once),
+        (Answers, "misplaced", _counts_every_acknowledgement),
+        (Claims, "is_complete", _acknowledges_at_once),
+        (Sources, "_is_awake", _wakes_unheard),
         (Standing, "horizon", property(lambda standing: 0)),
     ],
     ids=lambda v: getattr(v, "__name__", str(v)),

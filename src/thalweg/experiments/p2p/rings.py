@@ -90,7 +90,7 @@ def dhtjoin(settings: PeerSettings, streams: StreamSettings | None = None) -> Up
     """The protocols of a peer, above the ring."""
 
     if not settings.registered:
-        # No registers and nothing lost: idle timers of a thousand nodes would take most of the time.
+        # No registers and nothing lost: idle timers would take most of the time.
         streams = StreamSettings(issue_every_us=NEVER_US, tend_every_us=NEVER_US)
 
     def upper(chord: Chord, membership: Membership) -> Sequence[NodeProtocol]:

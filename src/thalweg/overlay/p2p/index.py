@@ -1,7 +1,8 @@
 """Indexing: tuples go to the owners of their join values, and meet there.
 
 Source: DHTJoin (seed 003) 3.2.2, 4.3.2, 4.3.3. The roles of a node have a file each: `source`,
-`copies`, `owner`; `peer` is what they share. This one routes events to them.
+`copies`, `answers`, `owner`, `claims`, `partners`; `peer` is what they share. Here events are
+routed to them.
 
 Messages: Put and Done, Unknown and Teach, Claim, Promised and Refused, Copy and Copied.
 
@@ -19,6 +20,7 @@ import msgspec
 from thalweg.overlay.chord.protocol import Chord
 from thalweg.overlay.generator import Generator
 from thalweg.overlay.membership import Membership
+from thalweg.overlay.p2p.answers import Answers, PromisesOnDisk
 from thalweg.overlay.p2p.copies import Copies, CopyMeta
 from thalweg.overlay.p2p.dataflow import Dataflow
 from thalweg.overlay.p2p.index_messages import (
@@ -45,7 +47,7 @@ from thalweg.overlay.p2p.peer import Peer, PeerSettings
 from thalweg.overlay.p2p.promises import Promises
 from thalweg.overlay.p2p.query import from_text
 from thalweg.overlay.p2p.result_messages import RowsDone
-from thalweg.overlay.p2p.source import Meta, PromisesOnDisk, Sources
+from thalweg.overlay.p2p.source import Meta, Sources
 from thalweg.overlay.p2p.stream_messages import FenceCopy, Status
 from thalweg.overlay.p2p.tuples import Tup
 from thalweg.overlay.protocol import (
@@ -83,6 +85,7 @@ class Index:
         self.peer = Peer(chord, membership, self.settings)
         self._spreading = spreading
         self.sources = Sources(self.peer, spreading.table)
+        self.answers = Answers(self.peer, self.sources)
         self.copies = Copies(self.peer, self.sources)
         self.owner = Owner(self.peer, spreading.table)
 
@@ -156,7 +159,7 @@ class Index:
                 self.copies.restore(copy_meta, tuples.get(f"c:{copy_meta.source}", []))
             elif key == "promises":
                 on_disk = msgspec.msgpack.decode(value, type=PromisesOnDisk)
-                self.sources.promises = Promises(on_disk.entries)
+                self.answers.promises = Promises(on_disk.entries)
                 self.peer.claimed_versions = on_disk.versions
 
     def _queries_changed(self, now_us: int) -> list[Effect]:
@@ -173,8 +176,8 @@ class Index:
             effects.append(Tell("query-spreading", Learn(tuple(unknown))))
         effects += self.copies.adopt(status)
         effects += self.sources.told(now_us, status)
-        for holding in self.owner.holdings:
-            effects += self.owner.press(now_us, holding)
+        for holding in self.owner.claims.holdings:
+            effects += self.owner.claims.press(now_us, holding)
         return effects
 
     def _receive(self, now_us: int, sender: Address, message: Message) -> list[Effect]:
@@ -194,11 +197,11 @@ class Index:
             case Passed(token):
                 self.owner.partners.arrived(("pass", token), self.owner.go_on)
             case Claim():
-                return self.sources.claimed(sender, message)
+                return self.answers.claimed(sender, message)
             case Promised():
-                return self.owner.promised(now_us, message)
+                return self.owner.claims.promised(now_us, message)
             case Refused():
-                return self.owner.refused(now_us, message)
+                return self.owner.claims.refused(now_us, message)
             case Copy():
                 return self.copies.copy(sender, message)
             case Copied():
@@ -233,13 +236,13 @@ class Index:
                 assert isinstance(task, Task)
                 self.owner.item_done(task, number, places)
                 continue
-            misplaced = self.sources.misplaced(out, places)
+            misplaced = self.answers.misplaced(out, places)
             if misplaced is not None:
                 effects += misplaced
                 continue
             self.peer.forget(number)
             if waits[0] == "job":
-                effects += self.sources.job_done(waits[1], number)
+                effects += self.answers.job_done(waits[1], number)
             else:
                 self.sources.tuple_done(waits[0], waits[1], number)
         return effects
@@ -248,7 +251,7 @@ class Index:
         """Send what this step has made, and do at once what is this node's own."""
         peer, owner = self.peer, self.owner
         while True:
-            effects += peer.flush(now_us, self.sources.owner_of)
+            effects += peer.flush(now_us, self.answers.owner_of)
             for address, done in owner.flush_done():
                 if address == peer.address:
                     effects += self._done(address, done)

@@ -1,10 +1,8 @@
 """The owner of buckets: SteMs and MJoins, and when its acknowledgements may be given.
 
-Source: DHTJoin 4.3.3.1 and 4.3.3.2. Beyond it, who owns a bucket changes while nodes come and go.
-A new owner *claims* its buckets from all who speak for sources of streams that exact queries read
-(`source`): they promise to count on it alone, and send what they retain. Then, level by level, they
-replay what intermediate results are made of. What arrives is stored and joined at once; it is
-acknowledged when the claim is complete and all that came of it is done: results with the asker,
+Source: DHTJoin 4.3.3.1 and 4.3.3.2. Beyond it, who owns a bucket changes while nodes come and go,
+and a new owner *claims* its buckets first (`claims`). What arrives is stored at once, joined when
+the claim is complete, and acknowledged when all that came of it is done: results with the asker,
 intermediate results with their owners.
 
 Invariants: an acknowledgement is only given under a claim that every known speaker has promised
@@ -16,15 +14,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from thalweg.overlay.p2p.claims import Claims, Holding
 from thalweg.overlay.p2p.dataflow import Operator, Stem
 from thalweg.overlay.p2p.index_messages import (
-    Claim,
     Done,
     Item,
     Place,
-    Promised,
     Put,
-    Refused,
     Replay,
     Unknown,
 )
@@ -33,29 +29,11 @@ from thalweg.overlay.p2p.partners import Partners
 from thalweg.overlay.p2p.peer import Peer
 from thalweg.overlay.p2p.result_messages import SendRows
 from thalweg.overlay.p2p.stems import Stems
-from thalweg.overlay.p2p.stream_messages import AskStream, Look
-from thalweg.overlay.p2p.tuples import Parts, Runs, Value, ids_of, inside, without
+from thalweg.overlay.p2p.tuples import Parts, Runs, ids_of, inside, without
 from thalweg.overlay.protocol import Address, Effect, Send, Tell
 from thalweg.overlay.query_table import QueryTable
 
-Speaker = tuple[str, int]  # a source's id and epoch
-
 _IDLE_US = 5_000_000
-
-
-@dataclass(slots=True, eq=False)
-class Holding:
-    """Buckets that were claimed together."""
-
-    runs: Runs
-    life: str
-    number: int = 1
-    level: int = 0  # levels below it are complete
-    versions: dict[str, int] = field(default_factory=dict)
-    promised: dict[int, set[Speaker]] = field(default_factory=dict)  # by level
-    had: dict[int, set[Speaker]] = field(default_factory=dict)  # answers that this life ever got
-    asked_us: int = -(1 << 62)
-    held: list[Task] = field(default_factory=list)  # ready, but for the claim
 
 
 @dataclass(slots=True, eq=False)
@@ -77,23 +55,20 @@ class Owner:
     def __init__(self, peer: Peer, table: QueryTable) -> None:
         self.stems = Stems(peer.settings.room, peer.settings.shedding)
         self.partners = Partners(peer, self.stems)
-        self.holdings: list[Holding] = []
+        self.claims = Claims(peer, self.partners, self._store_only, self.go_on)
         self.tasks: dict[tuple[Address, int], Task] = {}
         self.results = 0
         self._owned: Runs = ()
         self._idle_since_us = 0
         self._peer = peer
         self._table = table
-        self._lives = 0
-        self._life_prefix = ""
         self._tokens = 0
         self._token_tasks: dict[int, Task] = {}  # results under way
         self._rows: list[tuple[int, str, Operator, tuple[Parts, ...]]] = []
         self._done: dict[Address, list[tuple[int, tuple[Place, ...]]]] = {}
-        self._looked_us: dict[str, int] = {}
 
     def start(self, prefix: str, first_token: int) -> None:
-        self._life_prefix = prefix
+        self.claims.start(prefix)
         self.partners.start(prefix)
         self._tokens = first_token
 
@@ -110,10 +85,10 @@ class Owner:
         unknown = tuple([q for q in put.queries if self._table.get(q) is None])
         if unknown:
             return [*effects, Send(put.origin, Unknown(unknown))]
-        behind = [s for s, v in put.versions.items() if self._version(s) < v]
+        behind = [s for s, v in put.versions.items() if self.claims.version(s) < v]
         if behind:
             # The origin knows of sources that this node has not heard of; it sends again.
-            return [*effects, *(e for s in behind for e in self.look(now_us, s))]
+            return [*effects, *(e for s in behind for e in self.claims.look(now_us, s))]
         for query, done in put.done.items():
             peer.done[query] = max(done, peer.done.get(query, 0))
         for item in mine:
@@ -144,10 +119,6 @@ class Owner:
             if not task.open:
                 self._acknowledge(task, None)
         return self.partners.complain(now_us, put.guest_of, put.origin)
-
-    def _version(self, stream: str) -> int:
-        known = self._peer.statuses.get(stream)
-        return -1 if known is None else known.list_version
 
     def _forward(self, put: Put) -> list[Effect]:
         """What is not this node's goes on along the ring."""
@@ -182,7 +153,9 @@ class Owner:
             return  # at work already
         task = Task(put.origin, item, put.replay, False)
         if stem is None or not stem.readers:
-            self._acknowledge(task, self.holding_of(item.bucket))  # of a query that was dropped
+            self._acknowledge(
+                task, self.claims.holding_of(item.bucket)
+            )  # of a query that was dropped
             return
         task.exact = stem.exact
         if put.replay is not None:
@@ -191,7 +164,7 @@ class Owner:
         self.tasks[key] = task
         self._peer.newest = max(self._peer.newest, *[p.ts for p in item.parts])
         self.stems.purge(self._peer.frontier(stem), (stem.name,))
-        self.store(stem, stem.key(item.parts), item.parts)
+        self._store(stem, item.parts)
         self.go_on(task)
 
     def go_on(self, task: Task) -> None:
@@ -199,7 +172,9 @@ class Owner:
         if task.dead:
             return
         if task.exact:
-            holding = self.holding_of(task.item.bucket) or self._begin_holding(task.item.bucket)
+            holding = self.claims.holding_of(task.item.bucket) or self.claims.begin(
+                task.item.bucket
+            )
             if holding is None:
                 self.tasks.pop((task.origin, task.item.number), None)  # not ours: it comes back
                 return
@@ -230,14 +205,19 @@ class Owner:
                 stems.matched(stem.name, value, len(outputs))
                 self._emit(operator, outputs, task, replay)
 
-    def store(self, stem: Stem, value: Value, parts: Parts, *, joins: bool = True) -> None:
-        """Here, or at a partner; what is to be joined there goes there once, when it is joined."""
-        delegation = self.partners.of(value)
+    def _store_only(self, stem: Stem, parts: Parts) -> None:
+        """What was joined before: here, or at a partner."""
+        delegation = self.partners.of(stem.key(parts))
         if delegation is not None:
-            if not joins:
-                self.partners.store(delegation, stem, parts)
-            return
-        self.stems.add(stem.name, value, parts, stem.end(parts))
+            self.partners.store(delegation, stem, parts)
+        else:
+            self._store(stem, parts)
+
+    def _store(self, stem: Stem, parts: Parts) -> None:
+        """Here; to a partner it goes when it is joined."""
+        value = stem.key(parts)
+        if self.partners.of(value) is None:
+            self.stems.add(stem.name, value, parts, stem.end(parts))
 
     def _emit(
         self, operator: Operator, outputs: list[Parts], task: Task, replay: Replay | None
@@ -297,22 +277,15 @@ class Owner:
         if not task.exact:
             self._acknowledge(task, None)
             return
-        holding = self.holding_of(task.item.bucket)
+        holding = self.claims.holding_of(task.item.bucket)
         if holding is not None and self._is_enough(task, holding):
             self._acknowledge(task, holding)
         elif holding is not None:
             holding.held.append(task)  # sources have come since: it may have more to meet
 
     def _is_enough(self, task: Task, holding: Holding) -> bool:
-        return self.is_complete(holding) if task.needs is None else holding.level >= task.needs
-
-    def is_complete(self, holding: Holding) -> bool:
-        return holding.level >= self._peer.dataflow.levels and not self._is_outdated(holding)
-
-    def _is_outdated(self, holding: Holding) -> bool:
-        streams = self._peer.dataflow.exact_streams
-        return any(holding.versions.get(s, -1) < self._version(s) for s in streams) or any(
-            s not in holding.versions for s in streams
+        return (
+            self.claims.is_complete(holding) if task.needs is None else holding.level >= task.needs
         )
 
     def _acknowledge(self, task: Task, holding: Holding | None) -> None:
@@ -331,23 +304,6 @@ class Owner:
 
     # --- claims ---
 
-    def holding_of(self, bucket: int) -> Holding | None:
-        for holding in self.holdings:
-            if inside(bucket, holding.runs):
-                return holding
-        return None
-
-    def _begin_holding(self, bucket: int) -> Holding | None:
-        """Of all that the ring gives this node and that it does not hold yet."""
-        if not self._peer.owns(bucket):
-            return None
-        held = [r for h in self.holdings for r in h.runs]
-        self._lives += 1
-        runs = without(self._peer.owned(), held)
-        holding = Holding(runs, f"{self._life_prefix}{self._lives}")
-        self.holdings.append(holding)
-        return holding
-
     def tend(self, now_us: int) -> list[Effect]:
         """Let go of what is another's, and press on with claims."""
         self._let_go()
@@ -356,98 +312,8 @@ class Owner:
         self.partners.purge()
         effects = [*self.partners.tend(now_us), *self._look_if_idle(now_us)]
         if self._peer.dataflow.exact_streams:
-            for holding in self.holdings:
-                effects += self.press(now_us, holding)
-        return effects
-
-    def press(self, now_us: int, holding: Holding) -> list[Effect]:
-        """Ask who has not promised; go up a level where all have."""
-        effects: list[Effect] = []
-        streams = self._peer.dataflow.exact_streams
-        unheard = [s for s in streams if s not in self._peer.statuses]
-        if unheard:
-            return [e for s in unheard for e in self.look(now_us, s)]
-        if self._is_outdated(holding):
-            # Everybody has to confirm, so that nobody promises one who knows fewer sources.
-            holding.versions = self._peer.versions()
-            holding.promised.clear()
-            if self._peer.settings.alerts:
-                holding.had.clear()  # a stream may have woken: what rested is to be made again
-            holding.level = 0
-            holding.asked_us = -(1 << 62)
-        required = self._required()
-        while holding.level < self._peer.dataflow.levels:
-            missing = set(required) - holding.promised.get(holding.level, set())
-            if not missing and any(d.arriving for d in self.partners.delegations):
-                return effects  # what was promised is on its way to a partner
-            if missing:
-                return effects + self._ask(now_us, holding, {required[m] for m in missing})
-            holding.level += 1
-            holding.asked_us = -(1 << 62)
-            self._release(holding)  # replays for others may have waited for this level
-        self._release(holding)
-        return effects
-
-    def _release(self, holding: Holding) -> None:
-        held, holding.held = holding.held, []
-        for task in held:
-            if not task.dead:
-                self.go_on(task)
-
-    def _required(self) -> dict[Speaker, Address]:
-        found: dict[Speaker, Address] = {}
-        for stream in self._peer.dataflow.exact_streams:
-            for source, epoch, address in self._peer.statuses[stream].sources:
-                found[source, epoch] = address
-        return found
-
-    def _ask(self, now_us: int, holding: Holding, speakers: set[Address]) -> list[Effect]:
-        if now_us - holding.asked_us < self._peer.settings.claim_every_us:
-            return []
-        first_time = holding.asked_us < -(1 << 60)
-        holding.asked_us = now_us
-        effects: list[Effect] = []
-        had = tuple(sorted(holding.had.get(holding.level, ())))
-        claim = Claim(
-            holding.runs, holding.number, holding.life, holding.level, holding.versions, had
-        )
-        effects += [Send(address, claim) for address in sorted(speakers)]
-        if not first_time:
-            # Who does not answer may have been replaced.
-            for stream in self._peer.dataflow.exact_streams:
-                effects += self.look(now_us, stream)
-        return effects
-
-    def promised(self, now_us: int, message: Promised) -> list[Effect]:
-        holding = next((h for h in self.holdings if h.life == message.life), None)
-        if holding is None or holding.number != message.number:
-            return []
-        if not _covers(message.runs, holding.runs) or message.versions != holding.versions:
-            return []
-        for item in message.items:
-            stem = self._peer.dataflow.stems.get(item.stem)
-            if stem is not None and stem.readers and inside(item.bucket, holding.runs):
-                self.store(stem, stem.key(item.parts), item.parts, joins=False)
-        holding.promised.setdefault(message.level, set()).update(message.sources)
-        holding.had.setdefault(message.level, set()).update(message.sources)
-        return self.press(now_us, holding)
-
-    def refused(self, now_us: int, message: Refused) -> list[Effect]:
-        holding = next((h for h in self.holdings if h.life == message.life), None)
-        if holding is None:
-            return []
-        effects: list[Effect] = []
-        for stream, version in message.versions.items():
-            if self._version(stream) < version:
-                effects += self.look(now_us, stream)
-        if message.number >= holding.number:
-            # Another has claimed them. The ring says who is right; if it is this node, outbid.
-            holding.number = message.number + 1
-            holding.promised.clear()
-            holding.level = 0
-        elif message.number == 0:
-            holding.promised.clear()  # the sender knows of no promise: ask all again
-            holding.level = 0
+            for holding in self.claims.holdings:
+                effects += self.claims.press(now_us, holding)
         return effects
 
     def _look_if_idle(self, now_us: int) -> list[Effect]:
@@ -457,14 +323,7 @@ class Owner:
         if now_us - self._idle_since_us < _IDLE_US:
             return []
         self._idle_since_us = now_us
-        return [e for s in self._peer.dataflow.exact_streams for e in self.look(now_us, s)]
-
-    def look(self, now_us: int, stream: str) -> list[Effect]:
-        every_us = self._peer.settings.claim_every_us
-        if now_us - self._looked_us.get(stream, -every_us) < every_us:
-            return []
-        self._looked_us[stream] = now_us
-        return [Tell("p2p-streams", AskStream(stream, Look()))]
+        return [e for s in self._peer.dataflow.exact_streams for e in self.claims.look(now_us, s)]
 
     def _let_go(self) -> None:
         """Of buckets that the ring gives to others: they claim them, and build them anew."""
@@ -473,14 +332,14 @@ class Owner:
             return
         self._owned = owned
         kept = []
-        for holding in self.holdings:
+        for holding in self.claims.holdings:
             gone = without(holding.runs, owned)
             if gone:
                 self._drop(gone)
                 holding.runs = without(holding.runs, gone)
             if holding.runs:
                 kept.append(holding)
-        self.holdings = kept
+        self.claims.holdings = kept
 
     def _drop(self, runs: Runs) -> None:
         bucket_of = self._peer.buckets.of
@@ -500,9 +359,9 @@ class Owner:
         if not self.partners.failed():
             return
         self.partners.delegations.clear()
-        for holding in self.holdings:
+        for holding in self.claims.holdings:
             self._drop(holding.runs)
-        self.holdings = []
+        self.claims.holdings = []
 
     def purge(self) -> None:
         for name in self.stems.names():
@@ -511,7 +370,3 @@ class Owner:
 
 
 FOREVER = 1 << 62
-
-
-def _covers(wide: Runs, narrow: Runs) -> bool:
-    return all(any(a <= c and d <= b for a, b in wide) for c, d in narrow)
