@@ -6,7 +6,6 @@ from tests.sim.scenarios.swarm import is_caught
 from thalweg.overlay.p2p.answers import Answers
 from thalweg.overlay.p2p.claims import Claims
 from thalweg.overlay.p2p.leading import Draft
-from thalweg.overlay.p2p.results import Standing
 from thalweg.overlay.p2p.source import Sources
 from thalweg.overlay.p2p.stems import Stems
 from thalweg.sim.run import run
@@ -50,7 +49,6 @@ def _wakes_unheard(sources, source):
         (Answers, "misplaced", _counts_every_acknowledgement),
         (Claims, "is_complete", _acknowledges_at_once),
         (Sources, "_is_awake", _wakes_unheard),
-        (Standing, "horizon", property(lambda standing: 0)),
     ],
     ids=lambda v: getattr(v, "__name__", str(v)),
 )

@@ -191,7 +191,7 @@ class Copies:
                 continue
             source = Source(log.stream, source_id, epoch, 0, log.end)
             source.is_heir = True
-            source.accepted = log.end
+            source.accepted = log.first
             source.log = {seq: Kept(t) for seq, t in sorted(log.tuples.items())}
             self._sources.sources[source_id] = source
             del self.logs[source_id]

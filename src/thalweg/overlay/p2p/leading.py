@@ -72,7 +72,8 @@ class Draft:
         if report.done and len(self.entries) > 1:
             del self.entries[report.source]  # the last one stays: somebody has to pass time on
             return
-        if report.copies != entry.copies or report.turn > entry.turn:
+        copies = report.copies or entry.copies
+        if copies != entry.copies or report.turn > entry.turn:
             self._waiting[client] = None
         undecided = {q: h for q, h in report.horizons.items() if q not in self._committed.horizons}
         frontier = max(entry.frontier, report.frontier)
@@ -80,7 +81,7 @@ class Draft:
             entry.address,
             entry.epoch,
             frontier,
-            report.copies,
+            copies,
             undecided,
             entry.copied,
             max(entry.turn, report.turn),
@@ -93,8 +94,10 @@ class Draft:
         if not has_it:
             self._useless.add((source, epoch, heir))
             return
+        # The other holders stay in reserve until the heir has copies of its own.
+        others = tuple([a for a in entry.copies if a != heir])
         self.entries[source] = SourceEntry(
-            heir, epoch, entry.frontier, (), entry.horizons, True, entry.turn
+            heir, epoch, entry.frontier, others, entry.horizons, True, entry.turn
         )
         self._heard[source] = self._now_us
         self._waiting[heir] = None

@@ -251,10 +251,11 @@ class Sources:
     def _copied_upto(self, source: Source) -> int:
         wanted = self._peer.settings.copies
         logged = source.logged_copies
-        if source.is_heir or wanted == 0:
-            return source.next_seq  # an heir's tuples had their copies before
+        if wanted == 0:
+            return source.next_seq
         if logged is None or len(logged) < wanted:
             return source.accepted
+        # An heir's holders too have to have its log: they may have had another end.
         return min(source.copied.get(a, 0) for a in (*logged, *source.reported_copies))
 
     def _index(self, source: Source, kept: Kept) -> None:
