@@ -27,10 +27,6 @@ def _runs_ahead(draft, committed):
     return max(committed.frontier, max(promised, default=0))
 
 
-def _counts_every_acknowledgement(sources, out, places):
-    return None
-
-
 def _acknowledges_at_once(owner, holding):
     return True
 
@@ -46,7 +42,6 @@ def _wakes_unheard(sources, source):
         (Stems, "purge", _never_purges),
         (Answers, "_retained", _moves_no_entries),
         (Draft, "issued", _runs_ahead),
-        (Answers, "misplaced", _counts_every_acknowledgement),
         (Claims, "is_complete", _acknowledges_at_once),
         (Sources, "_is_awake", _wakes_unheard),
     ],
