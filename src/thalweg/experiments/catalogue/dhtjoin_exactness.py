@@ -134,12 +134,15 @@ def _measure(p: Parameters, rate: float, way: str, seed: int) -> Measured:
                     instants[tup.ts] = world.now_us
             case Combination(_, parts):
                 results += 1
-                delays.append((world.now_us - instants[max(t.ts for t in parts)]) / SECOND_US)
+                if counting:
+                    newest = max(t.ts for t in parts)
+                    delays.append((world.now_us - instants[newest]) / SECOND_US)
             case Final(_, _, _, changes):
                 for instant, op, _ in changes:
                     if op == "+":
                         results += 1
-                        delays.append((world.now_us - instants[instant]) / SECOND_US)
+                        if counting:
+                            delays.append((world.now_us - instants[instant]) / SECOND_US)
 
     settings = PeerSettings(
         registered=exact,
@@ -200,7 +203,7 @@ def _goals(rows: list[dict[str, Any]]) -> list[Goal]:
 
 NOTES = (
     "Both ways acknowledge tuples and results, and remember owners; *exact* adds claims, reports, "
-    "frontiers and watching. Counted from a quarter of the run on, when claims are over. The "
+    "frontiers and watching. Counted and timed from a quarter of the run on, when claims are over. The "
     "ring's own upkeep is left out.",
     "The price does not depend on the rate of tuples: a source sends one report a period, a "
     "stream's register agrees on one frontier. At low rates it is a large share of few messages.",

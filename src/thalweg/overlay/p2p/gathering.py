@@ -67,6 +67,11 @@ class Gathering:
                 return [Deliver(GatheredResult(query, parts))]
         return []
 
+    def _result(self, query: JoinQuery, parts: Parts) -> Effect:
+        if query.asker == self._centre:
+            return Deliver(GatheredResult(query.id, parts))
+        return Send(query.asker, Gathered(query.id, parts))
+
     def _join(self, tup: Tup) -> list[Effect]:
         effects: list[Effect] = []
         to_do: list[tuple[Stem, Parts]] = [(s, (tup,)) for s in self._flow.stems_for(tup)]
@@ -77,6 +82,6 @@ class Gathering:
             for operator, port in stem.readers:
                 for output in probe(operator, port, parts, stem.key(parts), self.stems.get):
                     asked = (self._flow.queries[q] for q in operator.queries)
-                    effects += [Send(q.asker, Gathered(q.id, output)) for q in asked]
+                    effects += [self._result(q, output) for q in asked]
                     to_do += [(s, output) for s in operator.consumers if s.key(output) is not None]
         return effects

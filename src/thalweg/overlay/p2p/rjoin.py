@@ -234,7 +234,9 @@ class RJoin:
         order = query.leaves_of(len(query.joins) - 1)
         if len(chosen) == len(order):
             parts = tuple([chosen[i] for i in order])
-            effects.append(Send(query.asker, Answer(query.id, parts)))
+            mine = query.asker == self._address
+            result = RJoinResult(query.id, parts, ())
+            effects.append(Deliver(result) if mine else Send(query.asker, Answer(query.id, parts)))
             return
         leaf, key = next_key(query, chosen, dict(eval_.rates))
         listed = tuple(sorted(chosen.items()))
