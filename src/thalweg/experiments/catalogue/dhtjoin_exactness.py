@@ -203,8 +203,8 @@ def _goals(rows: list[dict[str, Any]]) -> list[Goal]:
 
 NOTES = (
     "Both ways acknowledge tuples and results, and remember owners; *exact* adds claims, reports, "
-    "frontiers and watching. Counted and timed from a quarter of the run on, when claims are over. The "
-    "ring's own upkeep is left out.",
+    "frontiers and watching. Counted and timed from a quarter of the run on, when claims are "
+    "over. The ring's own upkeep is left out.",
     "The price does not depend on the rate of tuples: a source sends one report a period, a "
     "stream's register agrees on one frontier. At low rates it is a large share of few messages.",
     "A claim tells every source whose a whole range is; results at once learn the owner of each "
