@@ -152,7 +152,7 @@ def _measure(p: Parameters, rate: float, way: str, seed: int) -> Measured:
         claim_every_us=2 * SECOND_US,
     )
     network = CountingNetwork()
-    streams = StreamSettings(issue_every_us=p.report_ms * 500, tend_every_us=30 * SECOND_US)
+    streams = StreamSettings(issue_every_us=p.report_ms * 250, tend_every_us=30 * SECOND_US)
     world = ring(p.nodes, dhtjoin(settings, streams), on_deliver, seed=seed, network=network)
     generator = Generator(seed_of(seed, "exactness"))
     if exact:

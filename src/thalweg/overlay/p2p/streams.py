@@ -64,6 +64,7 @@ from thalweg.overlay.routing import id_of
 
 MEMBERS = 3
 _MOST_HOPS = 64
+_PATIENCE = 6  # asks without an answer (not all of them get one), before the ring is asked again
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Stored).decode
 
@@ -95,6 +96,7 @@ class Streams:
         self.settings = settings or StreamSettings()
         self.groups: dict[str, Group] = {}
         self.leaders: dict[str, Address] = {}  # where the last status came from
+        self._unheard: dict[str, int] = {}  # asks since the leader last said anything
         self._chord = chord
         self._membership = membership
         self._spreading = spreading
@@ -167,8 +169,10 @@ class Streams:
                 return self._stand(ask.stream)  # where it was sent to, nobody leads
             return [Send(hint, msgspec.structs.replace(onward, hinted=True))]
         if ask.hops == 0:
-            known = self.leaders.pop(ask.stream, None)  # an answer brings it back
-            if known is not None and not self._membership.is_down(known):
+            known = self.leaders.get(ask.stream)
+            unheard = self._unheard[ask.stream] = self._unheard.get(ask.stream, 0) + 1
+            gone = unheard > _PATIENCE or (known is not None and self._membership.is_down(known))
+            if known is not None and not gone:
                 return [] if known == self._address else [Send(known, onward)]
         towards = None if ask.beyond else self._chord.next_hop(_key(ask.stream))
         if towards is None and self._chord.joined:
@@ -316,6 +320,7 @@ class Streams:
                 return self._pass_on(now_us, message)
             case Status(stream):
                 self.leaders[stream] = sender
+                self._unheard[stream] = 0
                 return [Deliver(message)]
             case Token(stream, None):
                 return [Send(sender, Token(stream, self.token))]
