@@ -112,3 +112,15 @@ def test_the_first_query_of_the_readme(service: LiveService) -> None:
     service.site.settle()
     done = CliRunner().invoke(app, ["results", "hot"], env={"THALWEG_URL": service.url})
     assert done.stdout == "1  +  sensor=roof  peak=31.0\n62  -  sensor=roof  peak=31.0\n"
+
+
+def test_the_page_on_peers() -> None:
+    ran = 0
+    for command, shown in steps("peers.md"):
+        program, *arguments = shlex.split(command)
+        assert program == "thalweg"
+        done = CliRunner().invoke(app, arguments)
+        assert done.exit_code == 0, done.output
+        assert agrees(shown, done.stdout), done.stdout
+        ran += 1
+    assert ran

@@ -21,7 +21,7 @@ _CORE = {
     "overlay": {"plan", "placement"},
     "adapt": {"plan", "placement", "overlay"},
     "engine": {"plan", "sharing"},
-    "sim": {"overlay", "adapt", "placement"},
+    "sim": {"plan", "overlay", "adapt", "placement", "engine"},
 }
 _BELOW_THE_TOP = {*_CORE, "runtime"}
 MAY_IMPORT = {
@@ -90,7 +90,7 @@ def test_contracts_hold():
         ("overlay", "import time"),
         ("adapt", "from random import Random"),
         ("engine", "import thalweg.placement"),
-        ("sim", "import thalweg.plan"),
+        ("sim", "import thalweg.cql"),
         ("runtime", "import thalweg.sim"),
         ("api", "import thalweg.cli"),
     ],
@@ -108,3 +108,16 @@ def test_only_the_engine_imports_pyspark(imports):
         return
     importers = imports.find_modules_that_directly_import("pyspark")
     assert {name for name in importers if not name.startswith("thalweg.engine")} == set()
+
+
+def test_of_the_engine_the_simulator_imports_the_judge_alone(imports):
+    """The reference evaluator, and the types that it is given and gives."""
+    allowed = {"thalweg.engine.reference", "thalweg.engine.arrivals", "thalweg.engine.changelog"}
+    found = {
+        imported
+        for module in imports.modules
+        if module.startswith("thalweg.sim")
+        for imported in imports.find_modules_directly_imported_by(module)
+        if imported.startswith("thalweg.engine")
+    }
+    assert found <= allowed

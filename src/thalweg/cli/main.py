@@ -23,6 +23,7 @@ from thalweg.cli.results import results
 from thalweg.cli.shell import shell
 from thalweg.cli.simulate import simulate
 from thalweg.cli.sinks import sinks
+from thalweg.cli.size import size
 from thalweg.cli.stop import stop
 from thalweg.cli.streams import streams
 from thalweg.cli.submit import submit
@@ -59,6 +60,7 @@ COMMANDS = (
     bench,
     experiment,
     simulate,
+    size,
     doctor,
 )
 

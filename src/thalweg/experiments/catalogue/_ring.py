@@ -93,13 +93,13 @@ def ring_world(hour: Hour, on_deliver: Callable[[Host, str, object], None]) -> W
     world = World(build, seed=hour.seed, network=UniformNetwork(HOP_US), on_deliver=on_deliver)
     for i in range(hour.nodes):
         world.start(f"n{i}")
-    _complete_tables(world, Generator(seed_of(hour.seed, "views")))
+    complete_tables(world, Generator(seed_of(hour.seed, "views")))
     gc.collect()
     gc.freeze()  # a thousand nodes live on: looking through them for garbage costs a quarter
     return world
 
 
-def _complete_tables(world: World, generator: Generator) -> None:
+def complete_tables(world: World, generator: Generator) -> None:
     ordered = sorted((id_of(a), a) for a in world.hosts)
     ids = [i for i, _ in ordered]
     addresses = [a for _, a in ordered]

@@ -81,8 +81,13 @@ class Table:
 
     def owns(self, key: int) -> bool:
         """Whether the key lies between the node before this one and this one."""
-        before = self.predecessor or self._last_known()
+        before = self.before
         return before is None or self._key_position(key) > self.position(before)
+
+    @property
+    def before(self) -> Address | None:
+        """Who comes before this node, as far as known: keys after it are this node's."""
+        return self.predecessor or self._last_known()
 
     def owners(self, key: int) -> tuple[Address, ...]:
         """The key's owner and those after it, if the owner is this node's successor (or nobody)."""

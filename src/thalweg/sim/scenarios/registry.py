@@ -12,6 +12,7 @@ from thalweg.sim.scenarios.dht import DhtScenario
 from thalweg.sim.scenarios.distribution import DistributionScenario
 from thalweg.sim.scenarios.gossip import GossipScenario
 from thalweg.sim.scenarios.membership import MembershipScenario
+from thalweg.sim.scenarios.p2p_join import P2PJoinScenario
 from thalweg.sim.scenarios.prefix import PrefixScenario
 from thalweg.sim.scenarios.query_spreading import QuerySpreadingScenario
 from thalweg.sim.scenarios.sand import SandScenario
@@ -29,6 +30,7 @@ _ALL: tuple[type[Scenario], ...] = (
     DistributionScenario,
     SandScenario,
     TreesScenario,
+    P2PJoinScenario,
 )
 SCENARIOS: dict[str, type[Scenario]] = {kind.name: kind for kind in _ALL}
 

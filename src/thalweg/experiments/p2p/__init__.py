@@ -1,0 +1,1 @@
+"""Joins between peers, played on a ring: what the DHTJoin experiments share."""
