@@ -49,7 +49,7 @@ def test_no_path_leads_out_of_the_folders_that_are_allowed(home: Path, name: str
     assert len(str(refused.value)) < 1_500
     for form in ("jsonl", "csv", "parquet"):
         with pytest.raises(SinkError):
-            open_sink(f"{form}:{name}", home, None, allowed)
+            open_sink(f"{form}:{name}", home, allowed=allowed)
     for source in (name, f"file:{name}"):
         if "\0" not in name:
             with pytest.raises(SourceError):
@@ -73,8 +73,8 @@ def test_what_is_inside_may_be_used(home: Path) -> None:
     allowed = AllowedFolders((home,))
     assert [f.path for f in locate("in.csv", home, allowed).files()] == [str(home / "in.csv")]
     assert [f.path for f in locate("in*", home, allowed).files()] == [str(home / "in.csv")]
-    open_sink("jsonl:new/out.jsonl", home, None, allowed)
-    open_sink(f"parquet:{home}/new", Path("/"), None, allowed)
+    open_sink("jsonl:new/out.jsonl", home, allowed=allowed)
+    open_sink(f"parquet:{home}/new", Path("/"), allowed=allowed)
 
 
 def test_several_folders_may_be_allowed_and_all(home: Path) -> None:
@@ -85,7 +85,7 @@ def test_several_folders_may_be_allowed_and_all(home: Path) -> None:
 
 def test_a_refusal_says_what_to_do(home: Path) -> None:
     with pytest.raises(SinkError, match=f"start the service with --allow {home.parent}/other$"):
-        open_sink("jsonl:../other/x.jsonl", home, None, AllowedFolders((home,)))
+        open_sink("jsonl:../other/x.jsonl", home, allowed=AllowedFolders((home,)))
 
 
 def test_a_sink_for_files_takes_no_folder_and_the_other_way_round(home: Path) -> None:

@@ -180,6 +180,8 @@ def _moment_text(value: datetime, sql: SqlType) -> str | None:
 def _number_text(value: float | Decimal, sql: SqlType) -> str | None:
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         return None
+    if isinstance(value, float) and sql.is_integer and not abs(value) < WHOLE_IN_DOUBLE:
+        return None  # several whole numbers are written as this one
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not exact.is_finite() or abs(exact.adjusted()) > _MOST_DIGITS:
         return str(exact)  # which no type reads but DOUBLE; written out it might fill the memory

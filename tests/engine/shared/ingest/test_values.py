@@ -104,6 +104,8 @@ def test_a_float_is_its_shortest_decimal(values: list[float], wanted: str) -> No
         for value, outcome in zip(values, got, strict=True):
             finite = abs(value) < float("inf")
             exact = in_type(Fraction(repr(value)), wanted) if finite else None
+            if wanted in ("INTEGER", "BIGINT") and abs(value) >= 2**53:
+                exact = None  # several whole numbers are written as this one
             if exact is None:
                 assert is_refused(outcome)
             else:

@@ -113,6 +113,8 @@ def _number(x: pl.Expr, source: SqlType, given: pl.DataType, wanted: SqlType) ->
         return pl.when(value.cast(given, strict=False) == x).then(value)
     double = x.cast(pl.Float64)
     finite = pl.when(double.is_finite()).then(double)
+    if wanted.is_integer:  # beyond, several whole numbers are written as the same one
+        finite = pl.when(double.abs() < WHOLE_IN_DOUBLE).then(double)
     value = cast(finite, DOUBLE, wanted)
     return pl.when(value.cast(pl.Float64) == double).then(value)
 
