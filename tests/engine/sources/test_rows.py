@@ -55,7 +55,7 @@ def test_tables_are_taken_as_they_are(table):
         (0, 1.5, "i: '1.5' is not a valid INTEGER"),
         (0, True, "i: 'True' is not a valid INTEGER"),
         (0, 1 << 40, "i: '1099511627776' is not a valid INTEGER"),
-        (1, float("nan"), "d: 'NaN' is not a valid DOUBLE"),
+        (1, float("nan"), "d: 'nan' is not a valid DOUBLE"),
         (2, "much", "n: 'much' is not a valid DECIMAL(38,2)"),
         (3, 5, "t: '5' is not a valid VARCHAR"),
         (4, 1, "b: '1' is not a valid BOOLEAN"),
