@@ -30,6 +30,9 @@ REFUSED = {
     "UNION": 3,
     "DISTINCT": 3,
     "INTERSECT": 2,
+    "a Tumble or Hop window": 5,
+    "a Session window": 3,
+    "ORDER BY … LIMIT": 3,
 }
 
 Prepared_ = tuple[str, Prepared, QueryDef]

@@ -281,7 +281,7 @@ POINTS: dict[str, Callable[[Countdown], None]] = {
     "before a Parquet file has its name": _before_a_name,
     "between sinks and commit": lambda due: _dying(commit.Commit, "__call__", due),
     "in the middle of the commit": lambda due: _in_transaction(
-        "INSERT INTO floors", due, of_tick=True
+        "INSERT INTO frontiers", due, of_tick=True
     ),
     "at the end of the commit": lambda due: _in_transaction("COMMIT", due, of_tick=True),
     "after the commit, before files go": lambda due: _dying(Path, "unlink", due),
