@@ -251,6 +251,12 @@ def test_a_message_quotes_a_line_of_a_value_and_no_more() -> None:
     assert "\n" not in reason
 
 
+def test_a_batch_without_any_value_has_all_its_rows() -> None:
+    stream = stream_of("BIGINT")
+    frame = pl.DataFrame({"ts": [None] * 3, "v": [None] * 3})
+    assert normalise(stream, frame).rejected["_row"].to_list() == [0, 1, 2]
+
+
 def test_of_a_repeated_column_the_first_counts() -> None:
     stream = stream_of("BIGINT")
     table = pa.Table.from_arrays([pa.array([1])] * 2 + [pa.array([5])], names=["ts", "v", "v"])

@@ -48,7 +48,8 @@ def normalise(stream: StreamDef, batch: pl.DataFrame) -> Normalised:
     columns = [value.alias(name(i)) for i, value in enumerate(values)]
     if stream.is_relation:
         columns.append(_op(_column(stream, given, "op"), batch).alias(W))
-    typed = batch.select(columns).with_row_index(ROW).with_columns(pl.col(ROW).cast(pl.Int64))
+    # The place counts the rows: all other columns may be constants.
+    typed = batch.select(pl.int_range(pl.len(), dtype=pl.Int64).alias(ROW), *columns)
     stamp = name(len(stream.fields))
     typed = typed.with_columns(_instant(pl.col(stamp), stream).alias(TS)).drop(stamp)
     is_bad = _bad_rows(stream, batch, wanted, typed)
