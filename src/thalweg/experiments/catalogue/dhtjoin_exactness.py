@@ -209,7 +209,7 @@ NOTES = (
     "stream's register agrees on one frontier. At low rates it is a large share of few messages.",
     "A claim tells every source whose a whole range is; results at once learn the owner of each "
     "bucket from the first tuple that goes there along the ring. In short runs that outweighs the "
-    "reports.",
+    "reports: fewer messages there are no saving of exactness.",
     "A copy costs a message and its answer for each tuple, and a hop there and back before the "
     "tuple is indexed.",
 )
