@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tests.conformance.generators import UNSTAMPED_TABLES, Workload, workloads
-from tests.conformance.generators.tables import S, T, arrivals
+from tests.conformance.generators.tables import R, S, T, arrivals
 
 from thalweg.cql import compile_script
 from thalweg.engine.arrivals import Arrival, watermark
@@ -235,10 +235,27 @@ def test_from_its_start_on_a_query_has_the_same_relation(workload, start):
 @given(workloads(), st.integers(-2, 15))
 def test_a_horizon_is_the_same_as_not_having_the_earlier_tuples(workload, horizon):
     plan = plan_of(workload)
-    horizons = {s.name: horizon for s in base_streams(plan)}
+    streams = {s.name for s in base_streams(plan) if not s.is_relation}
+    horizons = dict.fromkeys(streams, horizon)
     nothing_late = {name: _without_late(plan, workload, name) for name in workload.inputs}
-    kept = {n: [a for a in f if a.timestamp >= horizon] for n, f in nothing_late.items()}
+    kept = {
+        name: [a for a in found if name not in streams or a.timestamp >= horizon]
+        for name, found in nothing_late.items()
+    }
     assert evaluate(plan, nothing_late, horizons=horizons) == evaluate(plan, kept)
+
+
+@slow_to_draw
+@given(arrivals(R), st.integers(-2, 15))
+def test_a_relation_begins_at_its_horizon_with_its_content(changes, horizon):
+    """A base relation is kept whole: unlike a stream it loses nothing by a horizon."""
+    definition = f"{R.definition(0)}\nCREATE QUERY q AS SELECT * FROM R;"
+    (query,) = compile_script(definition).queries
+    whole = evaluate(query.plan, {"R": changes})
+    begun = evaluate(query.plan, {"R": changes}, horizons={"R": horizon})
+    assert all(c.ts >= horizon for c in begun)
+    for now in range(horizon, 60):
+        assert relation_at(begun, now) == relation_at(whole, now)
 
 
 def _without_late(plan, workload, name):
