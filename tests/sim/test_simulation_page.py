@@ -18,9 +18,13 @@ def _blocks(language):
     return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.S | re.M)
 
 
-def test_the_protocol_keeps_its_promise_and_its_mutant_does_not():
-    code = "\n".join(_blocks("python"))
-    exec(compile(code, "docs/simulation.md", "exec"), {"__name__": "simulation_page"})
+def test_the_protocol_keeps_its_promise_and_its_mutant_does_not_also_live(tmp_path):
+    code, page = "\n".join(_blocks("python")), {"__name__": "simulation_page"}
+    exec(compile(code, "docs/simulation.md", "exec"), page)
+    first = page["live"](tmp_path / "first", None)
+    second = page["live"](tmp_path / "second", first.address)
+    second.leave()
+    first.close()
 
 
 def test_the_script_prints_what_it_shows():

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
-from thalweg.overlay.protocol import Address
-from thalweg.overlay.stack import Stack
+from thalweg.overlay.driving import Machine
 
 PPM = 1_000_000
 
@@ -36,27 +33,14 @@ class Clock:
         return local_delay_us * PPM // (PPM + self.drift_ppm)
 
 
-class Timer(msgspec.Struct, eq=False):
-    """One setting of a timer. Most are cancelled: the kernel then finds out at a glance."""
-
-    host: Host
-    protocol: str
-    key: Hashable
-    is_set: bool = True
-
-
 TRUE_CLOCK = Clock()
 
 
 @dataclass(slots=True, eq=False)
-class Host:
-    address: Address
-    index: int  # where it is in the network
+class Host(Machine):
+    index: int = 0  # where it is in the network
     clock: Clock = TRUE_CLOCK
-    stack: Stack | None = None  # None while it is down
-    lives: int = 0  # how often it was started
     disk: dict[str, dict[str, bytes]] = field(default_factory=dict)  # protocol -> key -> value
-    timers: dict[tuple[str, Hashable], Timer] = field(default_factory=dict)  # those that are set
     gone: bool = False  # left for good
     paused: bool = False
     busy: bool = False  # a slow machine is at work on a step
@@ -64,7 +48,7 @@ class Host:
     # What came while it could not attend, in order: the action that would have been done.
     waiting: deque[tuple[Callable[..., None], tuple[Any, ...]]] = field(default_factory=deque)
 
-    @property
-    def is_up(self) -> bool:
-        """Switched on; a paused machine is up, though it does nothing."""
-        return self.stack is not None
+    def switch_off(self) -> None:
+        Machine.switch_off(self)
+        self.waiting.clear()
+        self.paused = self.busy = False

@@ -8,27 +8,23 @@ function of the seed, the network, and the calls made from outside.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from thalweg.overlay.generator import seed_of
+from thalweg.overlay.driving import Timer, carry_out
 from thalweg.overlay.protocol import (
     Address,
     Call,
-    CancelTimer,
-    Deliver,
     Event,
     Message,
     Persist,
     Receive,
-    Send,
-    SetTimer,
     TimerFired,
 )
-from thalweg.overlay.stack import Effects, Stack
-from thalweg.sim.host import TRUE_CLOCK, Clock, Host, Timer
+from thalweg.overlay.stack import Stack
+from thalweg.sim.host import TRUE_CLOCK, Clock, Host
 from thalweg.sim.kernel import Kernel
 from thalweg.sim.networks.model import Network
 from thalweg.sim.networks.uniform import UniformNetwork
@@ -78,7 +74,7 @@ class World:
         """A new machine, still off; its index in the network is the next."""
         if address in self.hosts:
             raise ValueError(f"there is a host {address} already; restart() starts it again")
-        host = self.hosts[address] = Host(address, len(self.hosts), clock or TRUE_CLOCK)
+        host = self.hosts[address] = Host(address, index=len(self.hosts), clock=clock or TRUE_CLOCK)
         return host
 
     def start(self, address: Address) -> Host:
@@ -86,13 +82,10 @@ class World:
         host = self.hosts.get(address) or self.add(address)
         if host.stack is not None:
             raise ValueError(f"{address} is running already")
-        host.stack = self._build(address)
-        host.lives += 1
         host.gone = False
         self._note(host, "start")
-        seed = seed_of(self.seed, address, host.lives)
         now_us = host.clock.local_us(self.kernel.now_us)
-        self._carry_out(host, host.stack.start(now_us, address, seed, host.disk))
+        carry_out(self, host, host.switch_on(self._build(address), now_us, self.seed, host.disk))
         return host
 
     def call(self, address: Address, protocol: str, request: object) -> None:
@@ -104,7 +97,7 @@ class World:
         """Power off. Memory and timers are gone; the disk is what Persist wrote."""
         host = self.host(address)
         self._note(host, "crash and lose the disk" if lose_disk else "crash")
-        self._switch_off(host)
+        host.switch_off()
         if lose_disk:
             host.disk.clear()
 
@@ -114,8 +107,8 @@ class World:
         if host.stack is not None:
             self._note(host, "leave")
             now_us = host.clock.local_us(self.kernel.now_us)
-            self._carry_out(host, host.stack.leave(now_us))
-            self._switch_off(host)
+            carry_out(self, host, host.stack.leave(now_us))
+            host.switch_off()
         host.gone = True
 
     def pause(self, address: Address) -> None:
@@ -175,11 +168,11 @@ class World:
     def _due(self, timer: Timer) -> None:
         if not timer.is_set:
             return  # cancelled, set anew, or of an earlier life
-        host = timer.host
+        host: Host = timer.machine
         if host.paused or host.busy:
             host.waiting.append((self._due, (timer,)))
             return
-        del host.timers[timer.protocol, timer.key]
+        host.expired(timer)
         self._step(host, timer.protocol, TimerFired(timer.key))
 
     def _called(self, host: Host, protocol: str, request: object) -> None:
@@ -191,7 +184,7 @@ class World:
         now_us = self.kernel.now_us
         if self._trace is not None:
             self._trace.event(now_us, host.address, protocol, event)
-        self._carry_out(host, host.stack.step(host.clock.local_us(now_us), protocol, event))
+        carry_out(self, host, host.stack.step(host.clock.local_us(now_us), protocol, event))
         if host.step_cost_us:
             host.busy = True
             self.kernel.after(host.step_cost_us, self._step_done, host, host.lives)
@@ -201,34 +194,17 @@ class World:
             host.busy = False
             self._attend_to_waiting(host)
 
-    # --- effects ---
+    # --- effects: the hands of `driving` ---
 
-    def _carry_out(self, host: Host, effects: Effects) -> None:
-        for protocol, effect in effects:
-            kind = type(effect)
-            if kind is Send:
-                self._send(host, protocol, effect.to, effect.message)  # type: ignore[union-attr]
-            elif kind is SetTimer:
-                self._set_timer(host, protocol, effect)  # type: ignore[arg-type]
-            elif kind is CancelTimer:
-                _cancel(host, protocol, effect.key)  # type: ignore[union-attr]
-            elif kind is Persist:
-                self._persist(host, protocol, effect)  # type: ignore[arg-type]
-            elif kind is Deliver:
-                if self._on_deliver is not None:
-                    self._on_deliver(host, protocol, effect.value)  # type: ignore[union-attr]
-            else:
-                raise TypeError(f"{protocol} at {host.address} returned no effect: {effect!r}")
-
-    def _send(self, host: Host, protocol: str, to: Address, message: Message) -> None:
+    def send(self, machine: Host, protocol: str, to: Address, message: Message) -> None:
         self.sent[protocol, type(message).__name__] += 1
         target = self.hosts.get(to)
         if target is None:
             self.faults["reached nobody"] += 1
             return
-        now_us, source = self.kernel.now_us, host.index
+        now_us, source = self.kernel.now_us, machine.index
         delays = ON_TIME
-        if self.weather is not None and host is not target:
+        if self.weather is not None and machine is not target:
             delays = self.weather.delays_us(now_us, source, target.index, self.faults)
         for extra_us in delays:
             if self._has_queues:
@@ -237,41 +213,24 @@ class World:
             else:
                 arrival_us = now_us + self.network.latency_us(source, target.index)
             self.kernel.at(
-                arrival_us + extra_us, self._arrived, target, protocol, host.address, message
+                arrival_us + extra_us, self._arrived, target, protocol, machine.address, message
             )
 
-    def _set_timer(self, host: Host, protocol: str, effect: SetTimer) -> None:
-        if effect.after_us < 0:
-            raise ValueError(
-                f"{protocol} at {host.address} set timer {effect.key!r} "
-                f"for {effect.after_us} µs from now: a delay can't be negative"
-            )
-        _cancel(host, protocol, effect.key)
-        timer = host.timers[protocol, effect.key] = Timer(host, protocol, effect.key)
-        due_us = self.kernel.now_us + host.clock.true_delay_us(effect.after_us)
+    def wake(self, machine: Host, timer: Timer, after_us: int) -> None:
+        due_us = self.kernel.now_us + machine.clock.true_delay_us(after_us)
         self.kernel.at(due_us, self._due, timer)
 
-    def _persist(self, host: Host, protocol: str, effect: Persist) -> None:
-        drawer = host.disk.setdefault(protocol, {})
+    def persist(self, machine: Host, protocol: str, effect: Persist) -> None:
+        drawer = machine.disk.setdefault(protocol, {})
         if effect.value is None:
             drawer.pop(effect.key, None)
         else:
             drawer[effect.key] = effect.value
 
-    def _switch_off(self, host: Host) -> None:
-        host.stack = None
-        for timer in host.timers.values():
-            timer.is_set = False
-        host.timers.clear()
-        host.waiting.clear()
-        host.paused = host.busy = False
+    def deliver(self, machine: Host, protocol: str, value: object) -> None:
+        if self._on_deliver is not None:
+            self._on_deliver(machine, protocol, value)
 
     def _note(self, host: Host, what: str) -> None:
         if self._trace is not None:
             self._trace.note(self.kernel.now_us, host.address, what)
-
-
-def _cancel(host: Host, protocol: str, key: Hashable) -> None:
-    timer = host.timers.pop((protocol, key), None)
-    if timer is not None:
-        timer.is_set = False

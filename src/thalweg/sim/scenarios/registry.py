@@ -6,6 +6,7 @@ from difflib import get_close_matches
 
 from thalweg.sim.scenario import Scenario
 from thalweg.sim.scenarios.alerts import AlertsScenario
+from thalweg.sim.scenarios.catalogue import CatalogueScenario
 from thalweg.sim.scenarios.chord import ChordScenario
 from thalweg.sim.scenarios.coordinators import CoordinatorsScenario
 from thalweg.sim.scenarios.dht import DhtScenario
@@ -25,6 +26,7 @@ _ALL: tuple[type[Scenario], ...] = (
     PrefixScenario,
     QuerySpreadingScenario,
     GossipScenario,
+    CatalogueScenario,
     AlertsScenario,
     CoordinatorsScenario,
     DistributionScenario,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache, lru_cache
 
 from thalweg.overlay.chord.protocol import Chord
-from thalweg.overlay.generator import Generator
+from thalweg.overlay.generator import Generator, seed_of
 from thalweg.overlay.membership import Membership
 from thalweg.overlay.protocol import Address
-from thalweg.overlay.sand.messages import DropQuery, PlaceQuery
+from thalweg.overlay.sand.messages import DropQuery, Observe, PlaceQuery
 from thalweg.overlay.sand.planning import Told, place_zone, told_of_source
 from thalweg.overlay.sand.protocol import Sand
 from thalweg.overlay.sand.query import TreeQuery
@@ -49,6 +49,7 @@ class SandScenario(ChordScenario):
         super().__init__(options, generator)
         self.asked: dict[str, TreeQuery] = {}  # all that were ever asked for
         self.dropped: dict[str, None] = {}
+        self._rates = Generator(seed_of(options.seed, "rates"))  # leaves the others' draws alone
 
     @classmethod
     def faults_of(cls, seed: int) -> tuple[str, ...]:
@@ -72,6 +73,22 @@ class SandScenario(ChordScenario):
         elif len(self.asked) < MOST_QUERIES:
             hosts = [h.address for h in world.up()]
             self.place(world, draw_query(f"q{len(self.asked) + 1}", hosts, self.generator))
+        self.drift(world)
+
+    def drift(self, world: World) -> None:
+        """Some host sees another rate; where rates alone decide, `_expected` would not know it."""
+        seen = [
+            (host, name, node)
+            for host in world.up()
+            for name, node in (*sand_at(host).hosting.running, *sand_at(host).hosting.sources)
+            if cut(self.asked[name])[0].is_measured
+        ]
+        if seen:
+            host, name, node = self._rates.choice(seen)
+            rate_bps = self.asked[name].nodes[node].rate_bps * self._rates.choice(
+                (0.1, 0.9, 1.1, 9)
+            )
+            world.call(host.address, "sand", Observe(name, node, rate_bps))
 
     def place(self, world: World, query: TreeQuery) -> None:
         self.asked[query.name] = query
@@ -213,7 +230,7 @@ def _unknown(world: World, query: TreeQuery, zone: Zone, at: dict[int, Address])
     duty = sand_at(world.hosts[owner]).coordinating.duties.get((query.name, zone.top))
     if duty is None or duty.plan is None:
         return f"{owner} should coordinate {query.name}/{zone.top}"
-    stand = duty.plan.stand(duty.top_location)
+    stand = duty.stand()
     for node, place in stand.items():
         if at[node] != place:
             return f"{owner} thinks {query.name}/{node} at {place}, and it is at {at[node]}"
