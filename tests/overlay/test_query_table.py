@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thalweg.overlay.query_table import BUCKETS, QueryTable, Record
+from thalweg.overlay.digests import BUCKETS
+from thalweg.overlay.query_table import QueryTable, Record
 
 RECORDS = st.lists(
     st.builds(

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from thalweg.overlay.digests import BUCKETS, Digest, bucket_of
 from thalweg.overlay.generator import stable_hash
 from thalweg.overlay.protocol import Message
-
-BUCKETS = 32
 
 
 class Record(Message, frozen=True):
@@ -25,14 +24,14 @@ class Record(Message, frozen=True):
 
 
 class QueryTable:
-    """Records by id, and a hash per bucket of ids: a digest of the whole table in 256 bytes."""
+    """Records by id, and their digest."""
 
-    __slots__ = ("_buckets", "_hashes", "_records")
+    __slots__ = ("_buckets", "_digest", "_records")
 
     def __init__(self) -> None:
         self._records: dict[str, Record] = {}
         self._buckets: list[list[str]] = [[] for _ in range(BUCKETS)]
-        self._hashes = [0] * BUCKETS
+        self._digest = Digest()
 
     def merge(self, record: Record) -> bool:
         """Take it in; whether it was news."""
@@ -43,8 +42,8 @@ class QueryTable:
         if known is None:
             self._buckets[bucket].append(record.id)
         else:
-            self._hashes[bucket] ^= _hash_of(known)
-        self._hashes[bucket] ^= _hash_of(record)
+            self._digest.flip(bucket, _hash_of(known))
+        self._digest.flip(bucket, _hash_of(record))
         self._records[record.id] = record
         return True
 
@@ -68,23 +67,15 @@ class QueryTable:
 
     @property
     def hashes(self) -> tuple[int, ...]:
-        return tuple(self._hashes)
+        return self._digest.hashes
 
     @property
     def hash(self) -> int:
         """Of the whole table: equal tables, equal hashes, whatever the order of merging."""
-        whole = 0
-        for i, part in enumerate(self._hashes):
-            # Rotated by the bucket, lest equal parts of two buckets cancel out.
-            whole ^= (part << i | part >> (64 - i)) & ((1 << 64) - 1)
-        return whole
+        return self._digest.hash
 
     def differing(self, hashes: tuple[int, ...]) -> list[int]:
-        return [
-            b
-            for b, (ours, theirs) in enumerate(zip(self._hashes, hashes, strict=True))
-            if ours != theirs
-        ]
+        return self._digest.differing(hashes)
 
     def in_buckets(self, buckets: Iterable[int]) -> tuple[Record, ...]:
         return tuple(self._records[i] for b in buckets for i in self._buckets[b])
@@ -93,10 +84,6 @@ class QueryTable:
         """What one who has `theirs` in these buckets would learn from this table."""
         known = {r.id: r.dropped for r in theirs}
         return tuple(r for r in self.in_buckets(buckets) if r.dropped > known.get(r.id, -1))
-
-
-def bucket_of(query: str) -> int:
-    return stable_hash(query) % BUCKETS
 
 
 def _hash_of(record: Record) -> int:

@@ -271,3 +271,16 @@ def test_who_goes_without_notice_gives_everything_to_its_neighbours():
         ("b", "q", 2),
         ("a", "s", 2),
     ]
+
+
+def test_who_leaves_hands_on_the_orphans_in_its_custody():
+    """Nobody else knows of them; what is below it is reported to others."""
+    leader = Node("r", parent="top", members=("a",))
+    leader.told(0, "a", running("q", "a"))
+    leader.told(1, "a")
+    effects = leader.it.step(2, Leave())
+    [(to, handed)] = sent(effects, say.Entrust)
+    assert (to, handed.query.name) == ("top", "q")
+    heir = Node("top", members=("r", "b"))
+    heir.hear(3, "r", handed)
+    assert "q q" in heir.it.state.reporter.orphans

@@ -127,7 +127,9 @@ class Picture:
         wanting = wanting.reshape(len(self.children), len(substreams))
         desk = RoutingTable(seen, self.rate_bps(substreams), wanting, load)
         every = np.arange(len(substreams), dtype=np.int32)
-        cost = desk.cost(every, np.ones(len(substreams), np.float32), self.result(query))
+        homes = np.arange(len(self.children), dtype=np.int32)
+        wanted = np.ones(len(substreams), np.float32)
+        cost = desk.cost(every, wanted, homes, self.result(query))
         return choose(cost, weight * (1 - ROUNDING), room)
 
 

@@ -85,7 +85,7 @@ class QueryDistribution:
             case Init():
                 return self._init(now_us, event)
             case Leave():
-                return self.owner.leave()
+                return [*self.owner.leave(), *self.orphan_rescue.leave()]
         return []
 
     def _init(self, now_us: int, event: Init) -> list[Effect]:

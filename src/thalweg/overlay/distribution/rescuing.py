@@ -39,6 +39,16 @@ class OrphanRescue:
         self._state.reporter.adopt(now_us, message.query, message.epoch, sender)
         return [Send(sender, say.Entrusted(message.query.name, message.custody))]
 
+    def leave(self) -> list[Effect]:
+        """Orphans in its custody go to who would hear of them next: nobody else has them."""
+        place, own = self._state.tree.place, self._state.own
+        heirs = [place.parent] if place.parent is not None else place.near(own)[:1]
+        return [
+            Send(heir, say.Entrust(orphan.last.query, orphan.last.epoch, orphan.custody))
+            for heir in heirs
+            for orphan in self._state.reporter.orphans.values()
+        ]
+
     def granted(self, now_us: int, name: str) -> None:
         """It will be reported by whoever took it; if not, it is an orphan anew."""
         orphans = self._state.reporter.orphans

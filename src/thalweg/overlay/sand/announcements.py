@@ -57,7 +57,7 @@ class Saying:
         """OPERATOR_MAPPED to the places of all operators, INVALIDATE_MAP to those of before."""
         if zone_state.plan is None or not zone_state.is_mapped(now_us, self._settings.lease_us):
             return self._unmap(now_us, zone_state, {})
-        stand = zone_state.plan.stand(zone_state.top_location)
+        stand = zone_state.stand()
         hosts = {operator.node: stand[operator.node] for operator in zone_state.zone.operators}
         effects = self._unmap(now_us, zone_state, hosts)
         takers = {i: stand[o.node] for o in zone_state.zone.operators for i in o.inputs}
@@ -92,7 +92,7 @@ class Saying:
         """OPERATOR_REMAPPED: for the time being where a child has to move, finally to all."""
         if zone_state.plan is None or not zone_state.is_mapped(now_us, self._settings.lease_us):
             return []
-        stand = zone_state.plan.stand(zone_state.top_location)
+        stand = zone_state.stand()
         takers = {i: stand[o.node] for o in zone_state.zone.operators for i in o.inputs}
         effects: list[Effect] = []
         for child in zone_state.zone.boundary:

@@ -39,7 +39,7 @@ class Coordinating(Saying):
         zone, lease_us = message.subtree, self._settings.lease_us
         key = (message.query, message.zone)
         if key not in self.duties:
-            self.duties[key] = ZoneState(zone, message.origin)
+            self.duties[key] = ZoneState(zone, message.origin, saving=self._settings.saving)
         zone_state = self.duties[key]
         zone_state.until_us = now_us + lease_us
         if zone.above == NONE:  # the root stands at the proxy, and nobody will ever move it
@@ -72,8 +72,7 @@ class Coordinating(Saying):
         zone_state.children[message.child] = Child(
             message.origin, message.stamp_us, until_us, message.told
         )
-        for a, b, one_way_us in message.told.view:
-            zone_state.learn((a, b), one_way_us)
+        zone_state.merge_views()
         return self._settle(now_us, zone_state)
 
     def remapped(self, now_us: int, message: OperatorRemapped) -> list[Effect]:
@@ -103,14 +102,18 @@ class Coordinating(Saying):
         if zone_state is None:
             return []
         ends = pair(sender, message.target)
-        zone_state.learn(ends, message.one_way_us)
+        zone_state.learn(ends, message.one_way_us, self._settings.samples)
         zone_state.measured[ends] = now_us
-        return [] if zone_state.unmeasured(self._usable) else self._settle(now_us, zone_state)
+        if zone_state.plan is not None or zone_state.unmeasured(self._usable):
+            return []  # what changes is taken up with the next renewal, all of it at once
+        return self._settle(now_us, zone_state)
 
     def hosted(self, sender: Address, message: Hosted) -> list[Effect]:
         zone_state = self.duties.get((message.query, message.zone))
         if zone_state is not None:
             zone_state.unheard.pop(sender, None)
+            if message.rate_bps is not None:
+                zone_state.seen_bps[message.node] = message.rate_bps
         return []
 
     def invalidated(self, now_us: int, query: str, zone: int) -> list[Effect]:

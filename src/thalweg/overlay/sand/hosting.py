@@ -19,6 +19,7 @@ from thalweg.overlay.sand.messages import (
     MapSubtree,
     Measure,
     Measured,
+    Observe,
     OperatorMapped,
     OperatorRemapped,
     Probe,
@@ -58,6 +59,7 @@ class Hosting:
     def __init__(self, mail: ZoneMail, members: Members, settings: SandSettings) -> None:
         self.running: dict[Named, Running] = {}
         self.sources: dict[Named, SourceState] = {}
+        self.rates_bps: dict[Named, float] = {}  # as measured here, of what runs or starts here
         self._mail = mail
         self._members = members
         self._lease_us = settings.lease_us
@@ -72,7 +74,8 @@ class Hosting:
         until_us = now_us + self._lease_us
         new = Running(sender, message.stamp_us, until_us, message.inputs, message.taker)
         self.running[key] = new
-        effects: list[Effect] = [Send(sender, Hosted(message.query, message.zone, message.node))]
+        answer = Hosted(message.query, message.zone, message.node, self.rates_bps.get(key))
+        effects: list[Effect] = [Send(sender, answer)]
         if known is None or (known.inputs, known.taker) != (new.inputs, new.taker):
             effects.append(Deliver(Mapped(*key, new.inputs, new.taker)))
         return effects
@@ -84,6 +87,7 @@ class Hosting:
         if known is None or known.by != sender or known.stamp_us > message.stamp_us:
             return []
         del self.running[key]
+        self.rates_bps.pop(key, None)
         return [Deliver(Unmapped(*key))]
 
     # --- sources ---
@@ -98,7 +102,7 @@ class Hosting:
         elif any(self._members.is_down(a) for a in source.candidates):
             source.candidates = met  # routes change; plans should not, while the old peers live
         source.until_us = now_us + self._lease_us
-        told = told_of_source(self._mail.own, source.candidates)
+        told = told_of_source(self._mail.own, source.candidates, self.rates_bps.get(key))
         above = MapSubtree(
             message.query, message.above, self._mail.own, 0, message.source, told, now_us
         )
@@ -117,6 +121,7 @@ class Hosting:
     def forsake(self, query: str, node: int) -> list[Effect]:
         effects = self._feed(query, node, None)
         del self.sources[query, node]
+        self.rates_bps.pop((query, node), None)
         return effects
 
     def _feed(self, query: str, node: int, taker: Address | None) -> list[Effect]:
@@ -132,6 +137,7 @@ class Hosting:
         effects: list[Effect] = []
         for key in [k for k, r in self.running.items() if r.until_us <= now_us]:
             del self.running[key]
+            self.rates_bps.pop(key, None)
             effects.append(Deliver(Unmapped(*key)))
         for (query, node), source in list(self.sources.items()):
             if source.until_us <= now_us:
@@ -139,6 +145,14 @@ class Hosting:
             elif source.fed_until_us <= now_us:
                 effects += self._feed(query, node, None)
         return effects
+
+    # --- rates: they go along with what is said again anyway ---
+
+    def observe(self, message: Observe) -> list[Effect]:
+        key = (message.query, message.node)
+        if key in self.running or key in self.sources:  # it may have moved since it was measured
+            self.rates_bps[key] = message.rate_bps
+        return []
 
     # --- measuring: nothing is remembered, so nothing can be wrong for long ---
 

@@ -79,6 +79,7 @@ class Hosted(Message, frozen=True):
     query: str
     zone: int
     node: int
+    rate_bps: float | None = None  # of what it gives, if that was measured here
 
 
 class InvalidateMap(Message, frozen=True):
@@ -154,6 +155,14 @@ class PlaceQuery(msgspec.Struct, frozen=True):
 
 class DropQuery(msgspec.Struct, frozen=True):
     query: str
+
+
+class Observe(msgspec.Struct, frozen=True):
+    """At the host of an operator or a source: so much it gives now (SAND 2.3, 3)."""
+
+    query: str
+    node: int
+    rate_bps: float
 
 
 # --- deliveries ---

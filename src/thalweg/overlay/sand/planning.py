@@ -32,19 +32,33 @@ class Told(msgspec.Struct, frozen=True):
     configurations: tuple[tuple[Address, float, float], ...]  # location, γ, δ in ms
     candidates: tuple[Address, ...] = ()  # interesting peers (4.4)
     view: tuple[tuple[Address, Address, int], ...] = ()
+    rate_bps: float | None = None  # as its host has seen it; None: as the query says
 
 
-def told_of_source(host: Address, candidates: tuple[Address, ...]) -> Told:
-    return Told(host, (host,), ((host, 0.0, 0.0),), candidates)
+def told_of_source(
+    host: Address, candidates: tuple[Address, ...], rate_bps: float | None = None
+) -> Told:
+    return Told(host, (host,), ((host, 0.0, 0.0),), candidates, (), rate_bps)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A stand of a zone, by a plan; infinite if something can't stand there, or be reached."""
+
+    cost: float  # with all that is below the zone
+    within: float  # of the zone's own ways
+    delay_ms: float  # until its top is ready
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ZonePlan:
     zone: Zone
     locations: tuple[Address, ...]
-    known: Mapping[int, Configurations]  # of the zone's operators
+    known: Mapping[int, Configurations]  # of the zone's operators and boundary children
     candidates: tuple[Address, ...]
     view: View
+    ways: Ways
+    rates_bps: Mapping[int, float]  # of all inputs
 
     @property
     def top(self) -> Configurations:
@@ -70,14 +84,36 @@ class ZonePlan:
                 found[node] = self.locations[place]
         return found
 
-    def told(self) -> Told:
-        """For the zone above: the best, and whatever its ancestors may ask for."""
+    def judge(self, stand: Mapping[int, Address]) -> Judged:
+        """What this stand of operators and boundary children costs, and when its top is ready."""
+        number = {a: i for i, a in enumerate(self.locations)}
+        if any(place not in number for place in stand.values()):
+            return Judged(inf, inf, inf)
+        at = {node: number[place] for node, place in stand.items()}
+        below, within, delay_ms = 0.0, 0.0, dict[int, float]()
+        for child in self.zone.boundary:
+            known = self.known[child.node]
+            below += float(known.cost[at[child.node]])
+            delay_ms[child.node] = float(known.delay_ms[at[child.node]])
+        for operator in self.zone.operators:
+            here, late = at[operator.node], 0.0
+            for i in operator.inputs:
+                weight = float(self.ways.weight[at[i], here])
+                within += self.rates_bps[i] * weight if np.isfinite(weight) else inf
+                late = max(late, delay_ms[i] + float(self.ways.latency_ms[at[i], here]))
+            delay_ms[operator.node] = late
+        return Judged(below + within, within, delay_ms[self.zone.top])
+
+    def told(self, also: Address | None = None, rate_bps: float | None = None) -> Told:
+        """For the zone above: the best, where it stands, and what its ancestors may ask for."""
         zone = self.zone
         leaves = tuple(self.locations[i] for i in self.top.leaves.tolist())
         asked_for = {*zone.common, *zone.onward}
         if zone.algorithm != "edge":
             asked_for.update(leaves)
         asked_for.update(self.candidates)
+        if also is not None:
+            asked_for.add(also)
         numbers = [i for i, a in enumerate(self.locations) if a in asked_for]
         known = restricted(self.top, numbers)
         configurations = tuple(
@@ -85,7 +121,7 @@ class ZonePlan:
             for i in np.flatnonzero(np.isfinite(known.cost)).tolist()
         )
         ways = tuple((a, b, us) for (a, b), us in sorted(self.view.items()))
-        return Told(self.best, leaves, configurations, self.candidates, ways)
+        return Told(self.best, leaves, configurations, self.candidates, ways, rate_bps)
 
 
 def locations_of(zone: Zone, told: Mapping[int, Told]) -> tuple[Address, ...]:
@@ -107,10 +143,30 @@ def _candidates(zone: Zone, told: Mapping[int, Told]) -> tuple[Address, ...]:
     return tuple(sorted({a for child in told.values() for a in child.candidates}))
 
 
+def rates_now(
+    zone: Zone, told: Mapping[int, Told], seen_bps: Mapping[int, float]
+) -> dict[int, float]:
+    """Of all inputs in the zone: what their hosts have seen, else what the query says."""
+    found: dict[int, float] = {}
+    for operator in zone.operators:
+        for i, asked_bps in zip(operator.inputs, operator.rates_bps, strict=True):
+            seen = told[i].rate_bps if i in told else seen_bps.get(i)
+            found[i] = asked_bps if seen is None else seen
+    return found
+
+
 def place_zone(
-    zone: Zone, told: Mapping[int, Told], view: View, unusable: Container[Address] = ()
+    zone: Zone,
+    told: Mapping[int, Told],
+    view: View,
+    unusable: Container[Address] = (),
+    seen_bps: Mapping[int, float] | None = None,
 ) -> ZonePlan | None:
-    """None where no configuration is left: nothing is in time, or hosts are missing."""
+    """None where no configuration is left: nothing is in time, or hosts are missing.
+
+    `seen_bps`: rates of the zone's own operators, where their hosts have told them.
+    """
+    rates = rates_now(zone, told, seen_bps or {})
     locations = locations_of(zone, told)
     hub = zone.onward[-1]
     ways = ways_of(view, locations, hub) if zone.is_measured else equal_ways(locations)
@@ -120,12 +176,12 @@ def place_zone(
     known = {node: _heard(child, number) for node, child in told.items()}
     for operator in zone.operators:
         inputs = [known[i] for i in operator.inputs]
-        found = placer(inputs, _asked(zone, operator, number, ways), ways)
+        asked = _asked(zone, operator, [rates[i] for i in operator.inputs], number, ways)
+        found = placer(inputs, asked, ways)
         if not np.isfinite(found.cost[found.best]):
             return None
         known[operator.node] = found
-    own = {o.node: known[o.node] for o in zone.operators}
-    return ZonePlan(zone, locations, own, _candidates(zone, told), dict(view))
+    return ZonePlan(zone, locations, known, _candidates(zone, told), dict(view), ways, rates)
 
 
 def _heard(child: Told, number: Mapping[Address, int]) -> Configurations:
@@ -148,7 +204,13 @@ def _without(ways: Ways, unusable: list[int]) -> Ways:
     return Ways(weight, latency)
 
 
-def _asked(zone: Zone, operator: ZoneOperator, number: Mapping[Address, int], ways: Ways) -> Asked:
+def _asked(
+    zone: Zone,
+    operator: ZoneOperator,
+    rates_bps: list[float],
+    number: Mapping[Address, int],
+    ways: Ways,
+) -> Asked:
     """As `placement.sand.placing` asks: with a bound, room is left for the way ahead (3.5)."""
     stops = [number[a] for a in operator.onward]
     room = np.full(len(number), inf)
@@ -158,4 +220,4 @@ def _asked(zone: Zone, operator: ZoneOperator, number: Mapping[Address, int], wa
             tail += float(ways.latency_ms[nearer, farther])
         room = zone.bound_ms * (1 + ROUNDING) - tail - ways.latency_ms[:, stops[0]]
     pinned = NONE if operator.pinned is None else number[operator.pinned]
-    return Asked(floats(operator.rates_bps), stops[0], room, pinned)
+    return Asked(floats(rates_bps), stops[0], room, pinned)

@@ -18,6 +18,10 @@ is one outcome, whoever coordinates and in whatever order messages come; a coord
 replaced by the next owner of the zone's identifier, which hears all it needs within a renewal. A
 zone's first placement is for the time being: it lapses unless the zones above are placed too.
 
+Rates and ways drift (2.3, 3: re-placement, periodically). Hosts tell with their answers what their
+operators give, sources with their MAPs; ways are measured again, and of the last few measurements
+the least counts. A zone stands where it stands while that costs little more than the best.
+
 Promise: an operator is never run without a lease, and only for queries that somebody asked for.
 Once quiet, of a query whose proxy and sources are there, every operator is mapped exactly once, and
 its host is known to the coordinators of its neighbours; of any other query nothing is mapped, and
@@ -74,6 +78,8 @@ class Sand:
                 return self.proxying.place(now_us, query)
             case Call(say.DropQuery(query)):
                 return self.proxying.drop(now_us, query)
+            case Call(say.Observe() as seen):
+                return self.hosting.observe(seen)
             case Call(request):
                 raise TypeError(f"sand can't {request!r}")
             case Init(address, seed, persisted):
