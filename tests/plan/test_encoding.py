@@ -70,6 +70,13 @@ def test_everything_that_plans_are_made_of_reads_back(value: object) -> None:
     assert CODEC.decode(CODEC.encode(value)) == value
 
 
+def test_a_field_behind_one_that_equality_does_not_look_at_reads_back() -> None:
+    placed = StreamDef("S", (Field("x", BIGINT),), "ts", BIGINT, added=1).placed()
+    found = CODEC.decode(CODEC.encode(placed))
+    assert found == placed
+    assert (found.is_placed, found.added) == (True, 0)
+
+
 def test_names_of_columns_do_not_matter() -> None:
     assert CODEC.encode(Col(1, BIGINT, "price")) == CODEC.encode(Col(1, BIGINT))
 

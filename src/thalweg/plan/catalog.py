@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from thalweg.plan.types import BIGINT, DATE, INTEGER, TIMESTAMP, SqlType
@@ -22,6 +22,9 @@ class Field:
 
     def __str__(self) -> str:
         return f"{self.name} {self.type}"
+
+
+PLACE = (Field("_instant", BIGINT), Field("_position", BIGINT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class StreamDef:
     # So many of the last fields came later: who does not give them gives NULL. No part of what a
     # query means, so streams that differ in it are equal.
     added: int = field(default=0, compare=False)
+    # The last two fields are the tuple's own instant and its position (FROM S WITH POSITION).
+    is_placed: bool = False
 
     def __post_init__(self) -> None:
         names = [f.name.lower() for f in self.fields]
@@ -72,6 +77,13 @@ class StreamDef:
             raise ValueError(f"{self.name}: resolution is positive, lateness not negative")
         if self.is_relation and (self.retain is not None or self.wide):
             raise ValueError(f"{self.name}: a relation is kept whole")
+
+    def placed(self) -> StreamDef:
+        """The same stream, each tuple with its instant and its position: the order of tuples of
+        one instant, the same for all who read them."""
+        if self.is_relation:
+            raise ValueError(f"{self.name}: a relation's rows have no position")
+        return replace(self, fields=(*self.fields, *PLACE), is_placed=True)
 
     @property
     def is_retained(self) -> bool:
@@ -112,11 +124,21 @@ class ViewDef:
 class QueryDef:
     """A standing query; `from_now` sets its horizon to the instant of its submission.
 
-    It never changes. But its plan, which takes many times the space of its text, may be released
-    (`release_plan`), and is then recompiled on demand: most queries of a site are never looked at.
+    What it says never changes. But its plan, which takes many times the space of its text, may be
+    released (`release_plan`), and is then recompiled on demand: most queries of a site are never
+    looked at. One that this version does not understand (`unreadable`) has no plan at all.
     """
 
-    __slots__ = ("_plan", "_recompile", "from_now", "name", "shape", "template_id", "text")
+    __slots__ = (
+        "_plan",
+        "_recompile",
+        "from_now",
+        "name",
+        "reason",
+        "shape",
+        "template_id",
+        "text",
+    )
 
     def __init__(
         self,
@@ -130,6 +152,17 @@ class QueryDef:
         self._plan: Node | None = plan
         self._recompile: Callable[[QueryDef], Node] | None = None
         self.shape = template_id.shape if template_id is not None else None  # see `shapes.shape_of`
+        self.reason: str | None = None  # why it stands, but does not run
+
+    @classmethod
+    def unreadable(
+        cls, name: str, text: str, shape: Shape, reason: str, recompile: Callable[[QueryDef], Node]
+    ) -> QueryDef:
+        """A query whose text was understood once, when it had this shape; `recompile` raises."""
+        made = cls.__new__(cls)
+        made.name, made.text, made.from_now, made.reason = name, text, False, reason
+        made.release_plan(shape, recompile)
+        return made
 
     @property
     def plan(self) -> Node:
@@ -156,7 +189,18 @@ class SinkDef:
     options: tuple[tuple[str, str], ...] = ()  # what OPTIONS (…) said, names in lower case
 
 
-Definition = StreamDef | ViewDef | QueryDef | SinkDef
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A stream, view or sink whose text this version does not understand: it has a name and can be
+    dropped or replaced, and nothing can read it."""
+
+    name: str
+    kind: str  # stream, relation, table, view or sink
+    text: str
+    reason: str
+
+
+Definition = StreamDef | ViewDef | QueryDef | SinkDef | SetAside
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +226,9 @@ class Catalog:
 
     def queries(self) -> tuple[QueryDef, ...]:
         return tuple(d for d in self.definitions.values() if isinstance(d, QueryDef))
+
+    def set_aside(self) -> tuple[SetAside, ...]:
+        return tuple(d for d in self.definitions.values() if isinstance(d, SetAside))
 
     def sinks(self) -> tuple[SinkDef, ...]:
         return tuple(d for d in self.definitions.values() if isinstance(d, SinkDef))

@@ -120,4 +120,8 @@ class Codec:
             raise EncodingError(f"{tag!r} is unknown to this version")
         if issubclass(cls, Enum):
             return cls(inside)
-        return cls(*[self._value(p) for p in inside])
+        names = [name for name, _ in self._fields[cls]]
+        if len(inside) > len(names):
+            raise EncodingError(f"{tag!r} has more fields than this version knows")
+        # By name: a field that equality does not look at may stand between those that were written.
+        return cls(**{name: self._value(p) for name, p in zip(names, inside, strict=False)})
