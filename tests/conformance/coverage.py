@@ -48,6 +48,7 @@ WANTED = frozenset(
         *("join of 2", "join of 3", "self join", "left join", "base relation", "case"),
         *("exists", "exists correlated", "in", "in correlated", "negated sub-query"),
         *("value", "value correlated", "value, first of each"),
+        *("value in ON of a left join", "value in GROUP BY", "value in an aggregate"),
         *("top k", "top k descending", "top k nulls last"),
         *("group by", "global aggregate", "having", "distinct", "filter", "projection"),
         *("late tuple", "rejected minus", "NULL", "equal timestamps", "out of order"),
@@ -91,13 +92,21 @@ def _of_node(node: Node, inside: bool) -> Iterator[str]:
             scans = [s for i in inputs for s in base_streams(i)]
             if len(set(scans)) < len(scans):
                 yield "self join"
-        case LeftJoin(_, right, _):
+        case LeftJoin(left, right, _):
             yield _left_join(right)
+            if _is_value(left) or _is_value(right):
+                yield "value in ON of a left join"
         case Mark(_, _, correlation, match):
             kind = "exists" if match is None else "in"
             yield kind if correlation == ex.TRUE else f"{kind} correlated"
-        case Aggregate(_, keys, calls, _):
+        case Aggregate(below, keys, calls, _):
             yield "group by" if keys else "global aggregate"
+            if _is_value(below):
+                width = len(below.left.schema)  # type: ignore[union-attr]
+                if any(i >= width for k in keys for i in ex.columns_of(k)):
+                    yield "value in GROUP BY"
+                if any(i >= width for c in calls if c.arg for i in ex.columns_of(c.arg)):
+                    yield "value in an aggregate"
             for call in calls:
                 name = "count(*)" if call.arg is None else call.function
                 yield f"aggregate {name}{' distinct' if call.distinct else ''}"
@@ -112,6 +121,10 @@ def _of_node(node: Node, inside: bool) -> Iterator[str]:
         case ToStream(kind, _):
             if inside:
                 yield f"{kind.value} inside"
+
+
+def _is_value(node: Node) -> bool:
+    return isinstance(node, LeftJoin) and _left_join(node.right).startswith("value")
 
 
 def _left_join(right: Node) -> str:

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from hypothesis import HealthCheck, Phase, given, settings
+from tests.conformance import clauses
 from tests.conformance.coverage import (
     WANTED,
     WANTED_OF_VALUES,
@@ -10,13 +11,14 @@ from tests.conformance.coverage import (
     input_features,
     outcome_features,
 )
-from tests.conformance.generators import Workload, values, workloads
+from tests.conformance.generators import Workload, scripts, values, workloads
 
 from thalweg.cql import compile_script
 from thalweg.engine import reference
 from thalweg.engine.changelog import faults
 
 EXAMPLES = 600
+SCRIPTS = 700
 
 
 def test_generators_reach_everything_often_enough_to_matter():
@@ -42,6 +44,24 @@ def test_generators_reach_everything_often_enough_to_matter():
     assert sorted(WANTED - seen.keys()) == []
     # Cases without any output prove little.
     assert with_output > EXAMPLES * 0.4
+
+
+def test_every_clause_is_drawn_with_every_type_that_it_takes():
+    seen: Counter[str] = Counter()
+
+    @settings(
+        max_examples=SCRIPTS,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    @given(scripts(queries=2))
+    def look(text: str) -> None:
+        for query in compile_script(text).queries:
+            seen.update(set(clauses.pairs(query.plan)))
+
+    look()
+    assert sorted(clauses.WANTED - seen.keys()) == []
 
 
 def test_script_of_values_uses_every_function_and_cast():

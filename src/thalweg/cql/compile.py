@@ -32,6 +32,7 @@ class Script:
     errors: tuple[Diagnostic, ...] = ()  # of statements that are left out
     writes: tuple[Write, ...] = ()  # of INSERT and DELETE, which are not among the statements
     notes: tuple[str, ...] = ()  # about statements that change nothing
+    kept: tuple[QueryDef, ...] = ()  # queries that such statements have found
 
 
 def compile_script(
@@ -88,6 +89,7 @@ class _Definitions:
         self._changes: list[Change] = []
         self._writes: list[Write] = []
         self._notes: list[str] = []
+        self._kept: list[QueryDef] = []
 
     def take(self, statement: Written, text: str) -> None:
         """Raises Mistake, and then nothing has changed."""
@@ -99,6 +101,8 @@ class _Definitions:
         changes = self._changes_of(statement, text, name)
         if isinstance(changes, Nothing):
             self._notes.append(changes.note)
+            if isinstance(changes.there, QueryDef):
+                self._kept.append(changes.there)
             return
         self._changes.extend(changes)
         for change in changes:
@@ -134,6 +138,7 @@ class _Definitions:
         writes, self._writes = tuple(self._writes), []
         statements = tuple(s for s in statements if not isinstance(s, Insert | Delete))
         notes, self._notes = tuple(self._notes), []
+        kept, self._kept = tuple(self._kept), []
         created = (c.definition for c in changes if not c.dropped)
         queries = tuple(
             d
@@ -142,7 +147,15 @@ class _Definitions:
         )
         warnings = tuple(w for c in changes for w in c.warnings)
         return Script(
-            self._catalog, queries, statements, changes, warnings, tuple(errors), writes, notes
+            self._catalog,
+            queries,
+            statements,
+            changes,
+            warnings,
+            tuple(errors),
+            writes,
+            notes,
+            tuple(q for q in kept if self._definitions.get(q.name.lower()) is q),
         )
 
 

@@ -266,6 +266,7 @@ class TableRef:
     window: Window | None = None
     alias: Name | None = None
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    with_position: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,17 @@ from tests.conformance.generators.tables import (
 )
 from tests.conformance.generators.workload import Workload
 
-__all__ = ["TABLES", "UNSTAMPED_TABLES", "Workload", "workloads"]
+__all__ = ["TABLES", "UNSTAMPED_TABLES", "Workload", "scripts", "workloads"]
 
 TABLES = (STAMPED_S, T, U, R)
 UNSTAMPED_TABLES = (S, T, U, R)  # no query over these can see a timestamp
+
+
+@st.composite
+def scripts(draw: st.DrawFn, *, tables: Sequence[Table] = TABLES, queries: int = 1) -> str:
+    """The text of a workload alone."""
+    definitions = [t.definition(0) for t in tables]
+    return "\n".join([*definitions, QueryDrawer(draw, tables).script(queries)])
 
 
 @st.composite

@@ -36,6 +36,7 @@ AGGREGATES: dict[str, tuple[str, ...]] = {
     "date": ("MIN({date})", "MAX({date})"),
     "timestamp": ("MIN({timestamp})", "MAX({timestamp})"),
 }
+HAD = {"int": "1", "text": "'a'", "double": "0.5e0", "decimal": "0.10"}  # compared with in HAVING
 SET_OPERATORS = ("UNION ALL", "UNION", "EXCEPT ALL", "EXCEPT", "INTERSECT ALL", "INTERSECT")
 
 
@@ -130,7 +131,7 @@ class QueryDrawer:
         where = self._where(depth, columns, outer, joins)
         grouped = not outer and self._one_in(3)
         if grouped:
-            items, tail = self._grouped_items(scope, columns, kinds)
+            items, tail = self._grouped_items(scope, columns, kinds, depth)
         else:
             items, tail = self._plain_items(scope, kinds, rough), ""
             if depth > 0 and not kinds and self._one_in(6):
@@ -148,7 +149,8 @@ class QueryDrawer:
         self, scope: Expressions, kinds: Sequence[str] | None, rough: bool
     ) -> list[tuple[str, str]]:
         wanted = list(kinds or self._kinds(scope))
-        items = [(scope.of(kind, 2), kind) for kind in wanted]
+        depth = self._draw(st.sampled_from([2, 0, 2]))  # columns as they are, too
+        items = [(scope.of(kind, depth), kind) for kind in wanted]
         if rough and self._one_in(8):
             items.append((scope.fill(self._pick(*ROUGH), 1), "approx"))
         return items
@@ -159,7 +161,11 @@ class QueryDrawer:
         return [self._pick(*own, "int", "approx") for _ in range(count)]
 
     def _grouped_items(
-        self, scope: Expressions, columns: Sequence[Column], kinds: Sequence[str] | None
+        self,
+        scope: Expressions,
+        columns: Sequence[Column],
+        kinds: Sequence[str] | None,
+        depth: int,
     ) -> tuple[list[tuple[str, str]], str]:
         keyable = [c for c in columns if c.kind != "approx"]
         count = min(self._draw(st.sampled_from([1, 0, 1, 2])), len(keyable))
@@ -175,6 +181,8 @@ class QueryDrawer:
             key_texts[0] = (scope.of(keys[0].kind, 1), keys[0].kind)
             if not any(c.name in key_texts[0][0] for c in columns):
                 key_texts[0] = (keys[0].name, keys[0].kind)  # a constant is no key
+        if keys and depth > 0 and self._one_in(8):
+            key_texts.append((self._value(depth - 1, columns), "int"))
         items: list[tuple[str, str]] = []
         for kind in kinds or [self._pick("int", *AGGREGATES) for _ in range(2)]:
             fitting = [k for k in key_texts if k[1] == kind]
@@ -184,13 +192,20 @@ class QueryDrawer:
                 items.append((scope.fill(self._pick(*AGGREGATES[kind]), 1), kind))
         if not kinds:
             items = key_texts + items
+            if depth > 0 and self._one_in(8):
+                items.append((self._aggregate_of_value(depth - 1, columns), "int"))
         if not keys and not any(f"{name}(" in text for text, _ in items for name in _NAMES):
             items[0] = ("COUNT(*)", "int")
         tail = f" GROUP BY {', '.join(text for text, _ in key_texts)}" if keys else ""
         if self._one_in(3):
-            aggregate = scope.fill(self._pick(*AGGREGATES["int"]), 0)
-            tail += f" HAVING {aggregate} {self._pick('>=', '>', '<=')} 1"
+            kind = self._pick("int", "decimal", "text", "int", "double")
+            aggregate = scope.fill(self._pick(*AGGREGATES[kind]), 0)
+            tail += f" HAVING {aggregate} {self._pick('>=', '>', '<=')} {HAD[kind]}"
         return items, tail
+
+    def _aggregate_of_value(self, depth: int, columns: Sequence[Column]) -> str:
+        value = self._value(depth, columns)
+        return self._pick(f"SUM({value})", f"MAX({value})", f"COUNT(*) FILTER (WHERE {value} > 0)")
 
     def _value(self, depth: int, outer: Sequence[Column]) -> str:
         """A sub-query with one row at most: an aggregate, or the first row."""
@@ -230,6 +245,10 @@ class QueryDrawer:
                 joins.append(condition)
             else:
                 style = self._pick("JOIN", "LEFT JOIN", "JOIN", "LEFT JOIN", "CROSS JOIN")
+                if depth > 0 and self._one_in(8):
+                    side = self._draw(st.sampled_from([columns, more, columns]))
+                    own = Expressions(self._draw, both).of("int", 0)
+                    condition = f"{condition} AND {own} >= {self._value(depth - 1, side)}"
                 on = "" if style == "CROSS JOIN" else f" ON {condition}"
                 text = f"{text} {style} {right}{on}"
             columns = both
@@ -339,12 +358,13 @@ class QueryDrawer:
         ]
         if not pairs or self._one_in(4):
             return ""
-        a, b = self._draw(st.sampled_from(pairs))
+        kind = self._pick(*sorted({a.kind for a, _ in pairs}))
+        a, b = self._draw(st.sampled_from([p for p in pairs if p[0].kind == kind]))
         return f"{a.name} {self._pick('=', '=', '<', '>=')} {b.name}"
 
     def _subquery_predicate(self, depth: int, columns: Sequence[Column]) -> str:
         negated = self._pick("", "NOT ")
-        outer = columns if self._one_in(2) else ()
+        outer = () if self._one_in(3) else columns
         if self._one_in(2):
             query = self.select(depth, ["int"], outer=outer, most_sources=2)
             return f"{negated}EXISTS ({query.text})"

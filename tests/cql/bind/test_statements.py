@@ -58,6 +58,16 @@ def test_a_drop_tells_what_it_takes(catalog: Catalog) -> None:
         "CREATE QUERY r AS ISTREAM SELECT itemID FROM Cheap WHERE itemID IN (SELECT n FROM Busy)",
         "CREATE QUERY r AS SELECT itemID FROM Cheap WHERE NOT (EXISTS (SELECT 1 FROM Busy) OR 1=2)",
         "CREATE QUERY r AS WITH Cheap AS (SELECT n FROM Busy) SELECT * FROM Cheap",
+        "CREATE QUERY r AS SELECT n FROM Busy ORDER BY n LIMIT 3",
+        "CREATE QUERY r AS SELECT itemID, (SELECT MAX(n) FROM Busy) AS m FROM Cheap",
+        "CREATE QUERY r AS SELECT itemID FROM Cheap WHERE itemID > (SELECT MAX(n) FROM Busy)",
+        "CREATE QUERY r AS SELECT itemID FROM Cheap ORDER BY (SELECT MAX(n) FROM Busy) LIMIT 1",
+        "CREATE QUERY r AS SELECT itemID FROM Cheap GROUP BY itemID"
+        " HAVING COUNT(*) > (SELECT MAX(n) FROM Busy)",
+        "CREATE QUERY r AS SELECT COUNT(*) FROM Cheap GROUP BY (SELECT MAX(n) FROM Busy)",
+        "CREATE QUERY r AS SELECT SUM(itemID - (SELECT MAX(n) FROM Busy)) FROM Cheap",
+        "CREATE QUERY r AS SELECT a.itemID FROM Cheap a JOIN Cheap b"
+        " ON a.itemID = (SELECT MAX(n) FROM Busy)",
         "CREATE QUERY r AS SELECT c.itemID FROM Cheap c LEFT JOIN Busy b ON b.n = c.itemID",
     ],
 )

@@ -6,17 +6,18 @@ from dataclasses import dataclass, replace
 
 from thalweg.cql import syntax
 from thalweg.cql.bind.bounds import named_bounds
-from thalweg.cql.bind.context import Context
+from thalweg.cql.bind.context import BindQuery, Context
 from thalweg.cql.bind.correlation import is_correlated, key_and_rest
 from thalweg.cql.bind.expressions import ExpressionBinder
-from thalweg.cql.bind.grouping import Aggregates, NotGrouped, over_groups
+from thalweg.cql.bind.grouping import DEFERRED, Aggregates, NotGrouped, over_groups
 from thalweg.cql.bind.marks import Marks, Subquery
 from thalweg.cql.bind.names import Output, label
 from thalweg.cql.bind.outputs import bind_order, bind_outputs
-from thalweg.cql.bind.scalars import Values, bind_scalar
+from thalweg.cql.bind.scalars import Scalar, Values, as_it_is, bind_scalar
 from thalweg.cql.bind.scope import Scope
-from thalweg.cql.bind.sources import BindQuery, bind_sources
+from thalweg.cql.bind.sources import bind_sources
 from thalweg.cql.errors import Mistake, Span
+from thalweg.plan.aggregates import AggCall
 from thalweg.plan.expr import TRUE, Col, Expr, Lit, columns_of, conjunction, conjuncts
 from thalweg.plan.nodes import Aggregate, Filter, Node, Project
 from thalweg.plan.types import NULL
@@ -36,7 +37,13 @@ def bind_block(
     enclosing block below an aggregate without GROUP BY.
     """
     bounds = named_bounds(select, order)
-    node, sources = bind_sources(select.sources, context, bind_query, bounds)
+
+    def bind_value(scope: Scope, query: syntax.ScalarQuery) -> Scalar:
+        # Equal ones are one, so their constants can't be left open.
+        closed = replace(context.below(scope, True), holes=None)
+        return bind_scalar(query, closed, bind_query, bind_block)
+
+    node, sources = bind_sources(select.sources, context, bind_query, bind_value, bounds)
     scope = Scope(sources, context.outer)
     correlation: tuple[Expr, ...] = ()
     if select.where is not None:
@@ -46,9 +53,9 @@ def bind_block(
         for item in select.items
         if isinstance(item, syntax.SelectItem) and item.alias is not None
     }
-    keys = _keys(select.group_by, scope, context, aliases)
+    values = Values(context, lambda query: bind_value(scope, query))
+    keys = _keys(select.group_by, scope, context, aliases, values)
     aggregates = Aggregates(len(node.schema))
-    values = _values(scope, context, bind_query)
     binder = ExpressionBinder(scope, context, "SELECT", aggregates=aggregates, value=values.answer)
     outputs = bind_outputs(select, keys, binder)
     if order:
@@ -58,22 +65,13 @@ def bind_block(
         binder = binder.for_clause("HAVING", aliases)
         having = binder.condition(select.having, "HAVING")
     if not (keys or aggregates.calls or having is not None):
-        node, exprs = values.beside(node, _as_it_is, [o.expr for o in outputs])
+        node, exprs = values.beside(node, as_it_is, [o.expr for o in outputs])
         return Subquery(node, _with_exprs(outputs, exprs), correlation)
     if not (keys or aggregates.calls):
         assert select.having is not None
         raise Mistake("HAVING needs GROUP BY or an aggregate", select.having.span)
     groups = _Groups(node, keys, aggregates, values, binder, is_value)
     return groups.block(outputs, having, correlation, select)
-
-
-def _values(scope: Scope, context: Context, bind_query: BindQuery) -> Values:
-    below = context.below(scope, True)
-    return Values(context, lambda query: bind_scalar(query, below, bind_query, bind_block))
-
-
-def _as_it_is(expr: Expr, _: Span) -> Expr:
-    return expr
 
 
 def _with_exprs(outputs: list[Output], exprs: list[Expr]) -> list[Output]:
@@ -93,7 +91,7 @@ def _where(
 
     def bind_value(query: syntax.ScalarQuery) -> Expr:
         scalar = bind_scalar(query, context.below(scope, True), bind_query, bind_block)
-        marks.node, value = scalar.beside(marks.node, context, _as_it_is)
+        marks.node, value = scalar.beside(marks.node, context, as_it_is)
         return value
 
     width = len(node.schema)
@@ -118,15 +116,16 @@ def _keys(
     scope: Scope,
     context: Context,
     aliases: dict[str, syntax.Expr],
+    values: Values,
 ) -> list[Output]:
-    binder = ExpressionBinder(scope, context, "GROUP BY", aliases=aliases)
+    binder = ExpressionBinder(scope, context, "GROUP BY", aliases=aliases, value=values.answer)
     keys = []
     for expr in group_by:
         bound = binder.bind(expr)
         if isinstance(bound, Lit) or bound.type == NULL:
             hint = "positions are not counted; write the column or expression itself"
             raise Mistake("GROUP BY takes a column or expression", expr.span, hint)
-        if isinstance(bound, Col):
+        if isinstance(bound, Col) and bound.index < DEFERRED:
             qualifier = scope.qualifier_of(bound.index)
             keys.append(Output(bound, bound.name, expr.span, qualifier))
         else:
@@ -170,7 +169,7 @@ class _Groups:
         places = {key: place for place, key in enumerate(keys)}
         calls = self.aggregates.calls
         names = (*keys.values(), *(label(self.binder.context.text, s) for s in calls.values()))
-        node: Node = Aggregate(self.node, tuple(keys), tuple(calls), names)
+        node = self._aggregate(list(keys), list(calls), names)
         exprs = [self._move(e, places) for e in (*(o.expr for o in outputs), having or TRUE)]
         node, exprs = self.values.beside(node, lambda e, at: self._move(e, places, at), exprs)
         if having is not None:
@@ -178,11 +177,19 @@ class _Groups:
         waiting = tuple(rest(Col(places[key], key.type, keys[key])) for key, rest in compared)
         return Subquery(node, _with_exprs(outputs, exprs[:-1]), waiting)
 
+    def _aggregate(self, keys: list[Expr], calls: list[AggCall], names: tuple[str, ...]) -> Node:
+        args = [c.arg for c in calls if c.arg is not None]
+        below, exprs = self.values.beside(self.node, as_it_is, [*keys, *args])
+        moved = iter(exprs[len(keys) :])
+        filled = (c if c.arg is None else replace(c, arg=next(moved)) for c in calls)
+        return Aggregate(below, tuple(exprs[: len(keys)]), tuple(filled), names)
+
     def _check_value(self, outputs: list[Output], select: syntax.Select) -> None:
         """Where no row matches there is no group to look at, only aggregates of nothing."""
         if select.having is not None:
             message = "a correlated sub-query used as a value can't have HAVING"
-            raise Mistake(message, select.having.span)
+            hint = "compare its value in the WHERE of the enclosing query"
+            raise Mistake(message, select.having.span, hint)
         for output in outputs:
             self._move(output.expr, {})
 

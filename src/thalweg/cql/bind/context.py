@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from thalweg.cql import syntax
 from thalweg.cql.bind.holes import Holes
 from thalweg.cql.bind.scope import Scope
 from thalweg.cql.errors import Mistake, Span
@@ -62,3 +63,6 @@ class Context:
             hint = f"say RESOLUTION {in_words(first)} in CREATE TABLE {name}" if is_table else None
             raise Mistake(message, span, hint)
         return resolution
+
+
+BindQuery = Callable[[syntax.Query, Context], Node]

@@ -127,7 +127,7 @@ class ExpressionBinder:
     def _quoted_string(self, ref: syntax.ColumnRef) -> Expr:
         near = closest(ref.name, self.scope.column_names())
         if near is not None:
-            message = f'"{ref.name}" is no column here, so it is taken as a string'
+            message = f'"{ref.name}" is not a column here, so it is taken as a string'
             self.context.warn(message, ref.span, f'did you mean "{near}"?')
         return Lit(ref.name, VARCHAR)
 
@@ -197,14 +197,14 @@ class ExpressionBinder:
     def _subquery(self, expr: Predicate) -> Expr:
         if self._answer is None:
             what = "EXISTS" if isinstance(expr, syntax.Exists) else "IN with a sub-query"
-            raise Mistake(f"{what} stands in WHERE, not in {self.clause}", expr.span)
+            hint = "move it to WHERE, or join with the sub-query"
+            raise Mistake(f"{what} stands in WHERE, not in {self.clause}", expr.span, hint)
         return self._answer(expr, self)
 
     def _scalar(self, query: syntax.ScalarQuery) -> Expr:
         if self._value is None:
             message = f"a sub-query used as a value can't stand in {self.clause}"
-            hint = "it stands in SELECT, WHERE, HAVING and ORDER BY; or join with it"
-            raise Mistake(message, query.span, hint)
+            raise Mistake(message, query.span, "it stands in a query's clauses; or join with it")
         return self._value(query)
 
     # --- CASE, CAST and calls -------------------------------------------------------------------
@@ -252,7 +252,7 @@ class ExpressionBinder:
             raise Mistake(f"{name} does not take *", call.span)
         if not call.star and len(call.args) != 1:
             raise Mistake(f"{name} takes 1 argument, not {len(call.args)}", call.span)
-        inside = ExpressionBinder(self.scope, self.context, "an aggregate")
+        inside = ExpressionBinder(self.scope, self.context, "an aggregate", value=self._value)
         arg = None if call.star else inside.bind(call.args[0])
         if arg is not None and arg.type == NULL:
             raise Mistake(f"{name} of NULL has no type", call.span, "write CAST(NULL AS …)")

@@ -12,8 +12,8 @@ from thalweg.cql.errors import Span
 from thalweg.plan.aggregates import AggCall
 from thalweg.plan.expr import Call, Case, Cast, Col, Expr
 
-# The value of a sub-query in SELECT or HAVING is a column from here on, until the rows of the block
-# are known that it stands beside.
+# The value of a sub-query is a column from here on, until the rows are known that it stands beside:
+# the input's for one in GROUP BY or inside an aggregate, the groups' for one elsewhere.
 DEFERRED = 1 << 22
 
 

@@ -7,18 +7,17 @@ equalities: its rows are grouped, or the first one is taken, by the side that is
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from thalweg.cql import syntax
-from thalweg.cql.bind.context import Context
+from thalweg.cql.bind.context import BindQuery, Context
 from thalweg.cql.bind.correlation import key_and_rest
 from thalweg.cql.bind.grouping import DEFERRED
 from thalweg.cql.bind.growth import HINT, grows
 from thalweg.cql.bind.marks import Subquery
 from thalweg.cql.bind.ordering import first_of_block, sort_keys
 from thalweg.cql.bind.scope import OUTER
-from thalweg.cql.bind.sources import BindQuery
 from thalweg.cql.errors import Mistake, Span
 from thalweg.plan import functions
 from thalweg.plan.cardinality import has_one_row_at_most
@@ -27,6 +26,7 @@ from thalweg.plan.expr import (
     Col,
     Expr,
     Lit,
+    columns_of,
     conjunction,
     remap,
     shift,
@@ -59,7 +59,7 @@ class Scalar:
 
     node: Node
     value: Expr
-    span: Span
+    span: Span = field(compare=False)
     pairs: tuple[Pair, ...] = ()
 
     def beside(self, node: Node, context: Context, outer: Outer) -> tuple[Node, Expr]:
@@ -74,8 +74,13 @@ class Scalar:
         return LeftJoin(node, self.node, conjunction(equal)), shift(self.value, width)
 
 
+def as_it_is(expr: Expr, _: Span) -> Expr:
+    return expr
+
+
 class Values:
-    """The sub-queries of SELECT, HAVING and ORDER BY, whose place is behind GROUP BY."""
+    """The sub-queries of a block's clauses. Each is a column from DEFERRED on until the rows are
+    known that it stands beside; equal ones are one."""
 
     def __init__(self, context: Context, bind: Callable[[syntax.ScalarQuery], Scalar]) -> None:
         self._context = context
@@ -83,20 +88,56 @@ class Values:
         self._found: list[Scalar] = []
 
     def answer(self, query: syntax.ScalarQuery) -> Expr:
-        self._found.append(self._bind(query))
-        return Col(DEFERRED + len(self._found) - 1, self._found[-1].value.type)
+        scalar = self._bind(query)
+        if scalar not in self._found:
+            self._found.append(scalar)
+        return Col(DEFERRED + self._found.index(scalar), scalar.value.type)
 
     def beside(self, node: Node, outer: Outer, exprs: list[Expr]) -> tuple[Node, list[Expr]]:
-        """The block's rows with all of them, and expressions with their values put in."""
-        values: list[Expr] = []
-        for scalar in self._found:
-            node, value = scalar.beside(node, self._context, outer)
-            values.append(value)
+        """Rows with those that the expressions have, and the expressions with their values."""
+        values: dict[int, Expr] = {}
+        for place, scalar in self._used(exprs):
+            node, values[place] = scalar.beside(node, self._context, outer)
+        return node, [_put_in(e, values) for e in exprs]
 
-        def put_in(e: Expr) -> Expr:
-            return values[e.index - DEFERRED] if isinstance(e, Col) and e.index >= DEFERRED else e
+    def beside_sides(
+        self, left: Node, right: Node, condition: Expr
+    ) -> tuple[Node, Node, Expr, tuple[int, ...]]:
+        """The same for what a left join is made of: each value is put beside the side at which its
+        sub-query looks. At last, where the sides' own columns are among all."""
+        width, wider, more = len(left.schema), left, right
+        of_left: dict[int, Expr] = {}
+        of_right: dict[int, Expr] = {}
+        for place, scalar in self._used([condition]):
+            seen = {i < width for a, _ in scalar.pairs for i in columns_of(a)}
+            if len(seen) > 1:
+                hint = "join first, in a view or a sub-query in FROM, and compare in its WHERE"
+                message = "a sub-query in the ON of a LEFT JOIN can't look at both of its sides"
+                raise Mistake(message, scalar.span, hint)
+            if seen == {False}:
+                more, of_right[place] = scalar.beside(
+                    more, self._context, lambda e, _: shift(e, -width)
+                )
+            else:
+                wider, of_left[place] = scalar.beside(wider, self._context, as_it_is)
+        behind = len(wider.schema)
+        values = of_left | {p: shift(e, behind) for p, e in of_right.items()}
+        moved = remap(condition, lambda i: i if i < width or i >= DEFERRED else i + behind - width)
+        own = (*range(width), *range(behind, behind + len(right.schema)))
+        return wider, more, _put_in(moved, values), own
 
-        return node, [transform(e, put_in) for e in exprs]
+    def _used(self, exprs: list[Expr]) -> list[tuple[int, Scalar]]:
+        used = {i for e in exprs for i in columns_of(e) if i >= DEFERRED}
+        return [(DEFERRED + i, s) for i, s in enumerate(self._found) if DEFERRED + i in used]
+
+
+def is_deferred(expr: Expr) -> bool:
+    """Whether it has the value of a sub-query whose rows are not known yet."""
+    return any(i >= DEFERRED for i in columns_of(expr))
+
+
+def _put_in(expr: Expr, values: dict[int, Expr]) -> Expr:
+    return transform(expr, lambda e: values.get(e.index, e) if isinstance(e, Col) else e)
 
 
 def bind_scalar(

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from thalweg.cql import syntax
 from thalweg.cql.bind.bounds import Qualifiers
-from thalweg.cql.bind.context import Context
+from thalweg.cql.bind.context import BindQuery, Context
 from thalweg.cql.bind.expressions import ExpressionBinder
 from thalweg.cql.bind.growth import warn_of_growth
+from thalweg.cql.bind.scalars import Scalar, Values, as_it_is, is_deferred
 from thalweg.cql.bind.scope import Scope, Source
 from thalweg.cql.bind.windows import window_spec, with_bounds
 from thalweg.cql.errors import Mistake, Span, did_you_mean
-from thalweg.plan.catalog import QueryDef, StreamDef, ViewDef
-from thalweg.plan.expr import Expr, conjunction, shift
+from thalweg.plan.catalog import QueryDef, SetAside, StreamDef, ViewDef
+from thalweg.plan.expr import Col, Expr, conjunction, conjuncts, shift
 from thalweg.plan.nodes import (
     BOUND_NAMES,
+    Filter,
     Join,
     LeftJoin,
     Node,
+    Project,
     Scan,
     StreamKind,
     ToStream,
@@ -28,7 +31,7 @@ from thalweg.plan.nodes import (
 )
 from thalweg.plan.windows import UNBOUNDED, HopWindow, SessionWindow, TimeWindow
 
-BindQuery = Callable[[syntax.Query, Context], Node]
+BindValue = Callable[[Scope, syntax.ScalarQuery], Scalar]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +67,14 @@ def bind_sources(
     items: tuple[syntax.FromItem, ...],
     context: Context,
     bind_query: BindQuery,
+    bind_value: BindValue,
     bounds: Qualifiers = frozenset(),
 ) -> tuple[Node, tuple[Source, ...]]:
     """All of FROM as one relation, and the sources of its columns.
 
     `bounds` are the names by which the block speaks of its windows' bounds.
     """
-    binder = _Binder(context, bind_query, bounds)
+    binder = _Binder(context, bind_query, bind_value, bounds)
     rows = binder.item(items[0])
     for item in items[1:]:
         rows = rows.beside(binder.item(item))
@@ -84,6 +88,7 @@ def bind_sources(
 class _Binder:
     context: Context
     bind_query: BindQuery
+    bind_value: BindValue
     bounds: Qualifiers
 
     def item(self, item: syntax.FromItem) -> Rows:
@@ -93,6 +98,8 @@ class _Binder:
         if isinstance(item, syntax.TableRef):
             node, stamp = _look_up(item.name, context)
             table, what = item.name.text, item.name.text
+            if item.with_position:
+                node = _placed(node, item)
         else:
             node, stamp = self.bind_query(item.query, context.uncorrelated()), None
             table, what = None, "the sub-query"
@@ -140,17 +147,47 @@ class _Binder:
         left, right = self.item(item.left), self.item(item.right)
         both = left.beside(right)
         _check_aliases(both)
-        context = self.context
-        condition: tuple[Expr, ...] = ()
+        scope = Scope(both.sources, self.context.outer, "this JOIN")
+        values = Values(self.context, lambda query: self.bind_value(scope, query))
+        parts: tuple[Expr, ...] = ()
         if item.condition is not None:
-            scope = Scope(both.sources, context.outer, "this JOIN")
-            binder = ExpressionBinder(scope, context, "ON")
-            condition = (binder.condition(item.condition, "ON"),)
-        if not item.is_left:
-            return replace(both, conditions=both.conditions + condition)
-        sides = (left.joined(), right.joined())
-        warn_of_growth(sides, (left.spans[0], right.spans[0]), context)
-        return Rows((LeftJoin(*sides, conjunction(condition)),), both.sources, (item.span,))
+            binder = ExpressionBinder(scope, self.context, "ON", value=values.answer)
+            parts = conjuncts(binder.condition(item.condition, "ON"))
+        if item.is_left:
+            return self._left_join(item, (left, right), both, conjunction(parts), values)
+        plain = tuple(p for p in parts if not is_deferred(p))
+        rows = replace(both, conditions=both.conditions + plain)
+        if len(plain) == len(parts):
+            return rows
+        if len(rows.nodes) > 1:
+            warn_of_growth(rows.nodes, rows.spans, self.context)
+        late = conjunction([p for p in parts if is_deferred(p)])
+        node, (predicate,) = values.beside(rows.joined(), as_it_is, [late])
+        return Rows(
+            (_only(Filter(node, predicate), range(both.width)),), both.sources, (item.span,)
+        )
+
+    def _left_join(
+        self,
+        item: syntax.JoinRef,
+        sides: tuple[Rows, Rows],
+        both: Rows,
+        condition: Expr,
+        values: Values,
+    ) -> Rows:
+        left, right = (side.joined() for side in sides)
+        warn_of_growth((left, right), [side.spans[0] for side in sides], self.context)
+        left, right, condition, own = values.beside_sides(left, right, condition)
+        node: Node = LeftJoin(left, right, condition)
+        if len(own) < len(node.schema):
+            node = _only(node, own)
+        return Rows((node,), both.sources, (item.span,))
+
+
+def _only(node: Node, places: Sequence[int]) -> Node:
+    """Some of its columns."""
+    kept = [Col(i, node.schema[i].type, node.schema[i].name) for i in places]
+    return Project(node, tuple(kept), tuple(c.name for c in kept))
 
 
 def _warn_of_both_ends(window: syntax.Window, spec: TimeWindow, context: Context) -> None:
@@ -177,11 +214,21 @@ def _look_up(name: syntax.Name, context: Context) -> tuple[Node, str | None]:
             return Scan(stream), stream.timestamp if stream.timestamp_index is None else None
         case ViewDef(_, plan, _):
             return plan, None
+        case SetAside(_, kind, _, reason):
+            message = f'{kind} "{name.text}" is set aside: {reason}'
+            raise Mistake(message, name.span, "replace it, or drop it and create it anew")
         case QueryDef():
             hint = "define it with CREATE VIEW to read from it"
             raise Mistake(f'"{name.text}" is a query', name.span, hint)
         case _:
             raise _unknown(name, context)
+
+
+def _placed(node: Node, item: syntax.TableRef) -> Node:
+    if not isinstance(node, Scan) or node.stream.is_relation:
+        message = f"{item.name.text} is not a base stream: only tuples of those have a position"
+        raise Mistake(message, item.span, "leave WITH POSITION out")
+    return Scan(node.stream.placed())
 
 
 def _unknown(name: syntax.Name, context: Context) -> Mistake:

@@ -14,7 +14,15 @@ from thalweg.cql.bind.tables import bind_table
 from thalweg.cql.errors import Diagnostic, Mistake, did_you_mean
 from thalweg.cql.parser import parse_at
 from thalweg.cql.syntax import Mode
-from thalweg.plan.catalog import Catalog, Definition, QueryDef, SinkDef, StreamDef, ViewDef
+from thalweg.plan.catalog import (
+    Catalog,
+    Definition,
+    QueryDef,
+    SetAside,
+    SinkDef,
+    StreamDef,
+    ViewDef,
+)
 from thalweg.plan.nodes import Node
 from thalweg.plan.size import size_of
 from thalweg.plan.types import INTERVAL
@@ -40,6 +48,7 @@ class Nothing:
     """A statement that finds what it wants: IF NOT EXISTS, IF EXISTS, the same query again."""
 
     note: str
+    there: Definition | None = None
 
 
 def changes_of(
@@ -67,7 +76,7 @@ def _changes_of(
     there = catalog.find(statement.name.text) if statement.name is not None else None
     if there is not None and statement.mode is Mode.IF_NOT_EXISTS:
         _check_kind(statement, there)
-        return Nothing(f"{kind_of(there)} {there.name} already stands")
+        return Nothing(f"{kind_of(there)} {there.name} already stands", there)
     if statement.mode is Mode.ALTER and there is None:
         assert statement.name is not None
         queries = [q.name for q in catalog.queries()]
@@ -86,7 +95,7 @@ def _changes_of(
     if there is None:
         return (made,)
     if _is_same(made.definition, there):
-        return Nothing(f"{kind_of(there)} {there.name} is that already")
+        return Nothing(f"{kind_of(there)} {there.name} is that already", there)
     made = replace(made, replaced=there)
     if isinstance(made.definition, ViewDef):
         return (made, *_rebound(made.definition, there, catalog, statement))
@@ -140,7 +149,7 @@ def _check_kind(statement: syntax.Statement, there: Definition) -> None:
 
 def _is_same(made: Definition, there: Definition) -> bool:
     if isinstance(made, QueryDef) and isinstance(there, QueryDef):
-        return made.plan == there.plan and not made.from_now
+        return there.reason is None and made.plan == there.plan and not made.from_now
     if isinstance(made, ViewDef) and isinstance(there, ViewDef):
         return made.plan == there.plan
     return made == there
@@ -152,11 +161,13 @@ def _rebound(
     """Whoever reads a view that is replaced, by its own text, over the new one."""
     current = catalog.with_definition(view)
     for user in _in_order(dependents(there, catalog), catalog):
-        parsed = parse_at(user.text, 0)
-        assert isinstance(parsed, syntax.CreateView | syntax.CreateQuery)
         try:
+            parsed = parse_at(user.text, 0)
+            assert isinstance(parsed, syntax.CreateView | syntax.CreateQuery)
             change = _created(parsed, current, user.text, user.name)
         except Mistake as mistake:
+            if isinstance(user, QueryDef) and user.reason is not None:
+                continue  # it did not stand before
             assert statement.name is not None
             message = f"{kind_of(user)} {user.name} could not stand on it: {mistake.message}"
             raise Mistake(message, statement.name.span, mistake.hint) from None
@@ -191,14 +202,18 @@ def kind_of(definition: Definition) -> str:
             return "query"
         case SinkDef():
             return "sink"
+        case SetAside():
+            return definition.kind
 
 
 def check_new(name: syntax.Name, catalog: Catalog, kind: str) -> None:
     there = catalog.find(name.text)
     if there is not None:
         hint = None
-        if isinstance(there, QueryDef | ViewDef) and kind_of(there) == kind:
+        if kind_of(there) == kind and kind in ("query", "view"):
             hint = f"CREATE OR REPLACE {kind.upper()} replaces it"
+        elif kind_of(there) == kind:
+            hint = f"CREATE {kind.upper()} IF NOT EXISTS leaves it as it is; or DROP it first"
         raise Mistake(f'there already is a {kind_of(there)} "{there.name}"', name.span, hint)
 
 

@@ -39,7 +39,8 @@ def bind_table(statement: syntax.CreateTable) -> StreamDef:
             raise Mistake("a table's column can't be called op", column.name.span, hint)
         names[key] = column.name
     if not names:
-        raise Mistake("a table has columns", statement.name.span)
+        hint = "CREATE TABLE name (column type, …)"
+        raise Mistake("a table needs columns", statement.name.span, hint)
     _check_key(statement.key, names)
     if statement.refresh is not None and statement.source is None:
         hint = "say FROM 'file.csv' as well"

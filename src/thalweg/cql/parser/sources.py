@@ -85,8 +85,9 @@ class SourceParser(PrimaryParser):
                 hint = window_help(name.text)
                 raise Mistake(f"a function can't stand in FROM: {name.text}", name.span, hint)
             window = self._window() if self.at("[") else None
+            with_position = self._with_position()
             alias = self._alias()
-            return TableRef(name, window, alias, self.since(start))
+            return TableRef(name, window, alias, self.since(start), with_position)
         if not self.at_query():
             self.expect("(")
             self.enter()
@@ -100,6 +101,14 @@ class SourceParser(PrimaryParser):
         window = self._window() if self.at("[") else None
         alias = self._alias()
         return SubqueryRef(query, window, alias, self.since(start))
+
+    def _with_position(self) -> bool:
+        """WITH POSITION: two more columns, which tell in which order tuples came."""
+        if not self.accept("WITH"):
+            return False
+        if not self.accept("POSITION"):
+            raise self.unexpected("POSITION", "after WITH")
+        return True
 
     def _alias(self) -> Name | None:
         found = self.alias()
