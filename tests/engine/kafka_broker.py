@@ -38,9 +38,12 @@ class Broker:
         )
         settings = folder / "server.properties"
         settings.write_text(_SETTINGS.format(port=self.port, controller=controller, logs=logs))
-        self._said = folder / "said.txt"
+        self._said, self._settings = folder / "said.txt", settings
+        self._start()
+
+    def _start(self) -> None:
         classes = jar_folder() / "kafka-broker" / "*"
-        with self._said.open("wb") as said:
+        with self._said.open("ab") as said:
             self._process = subprocess.Popen(
                 [
                     "java",
@@ -49,7 +52,7 @@ class Broker:
                     "-cp",
                     classes,
                     "kafka.Kafka",
-                    settings,
+                    self._settings,
                 ],
                 stdout=said,
                 stderr=subprocess.STDOUT,
@@ -69,6 +72,12 @@ class Broker:
                 time.sleep(0.1)
         self.stop()
         raise RuntimeError(f"the broker did not start: {self._said.read_text()[-2000:]}")
+
+    def restart(self) -> None:
+        """As after a crash: with all that it had made durable."""
+        self.stop()
+        self._start()
+        self.wait()
 
     def stop(self) -> None:
         self._process.kill()

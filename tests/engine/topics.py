@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any, NamedTuple
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from tests.engine.kafka_broker import Broker
 
-from thalweg.engine.kafka import Address, Cluster
+from thalweg.engine.kafka import Address, Cluster, KafkaError
 
 
 class Record(NamedTuple):
@@ -36,6 +40,36 @@ class Topic:
         writer = frame.drop("i").write.format("kafka").option("topic", self.address.topic)
         writer.option("kafka.bootstrap.servers", self.address.servers).save()
 
+    def remove_before(self, partition: int, offset: int) -> None:
+        """As retention does."""
+        kafka = self._spark._jvm.org.apache.kafka
+        records = _patiently(lambda: kafka.clients.admin.RecordsToDelete.beforeOffset(offset))
+        place = kafka.common.TopicPartition(self.address.topic, partition)
+        self._admin(lambda admin: admin.deleteRecords(self.cluster._map({place: records})))
+
+    def delete(self) -> None:
+        topics = self._spark._jvm.java.util.ArrayList()
+        topics.add(self.address.topic)
+        self._admin(lambda admin: admin.deleteTopics(topics))
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            try:
+                self.cluster.partitions()
+            except KafkaError:
+                return
+            time.sleep(0.1)
+        raise TimeoutError(f"{self.address.topic} is still there")
+
+    def grow(self, partitions: int) -> None:
+        admin_package = self._spark._jvm.org.apache.kafka.clients.admin
+        new = _patiently(lambda: admin_package.NewPartitions.increaseTo(partitions))
+        asked = self.cluster._map({self.address.topic: new})
+        self._admin(lambda admin: admin.createPartitions(asked))
+
+    def _admin(self, ask: Callable[[Any], Any]) -> None:
+        with closing(self.cluster._admin()) as admin:
+            ask(admin).all().get()
+
     def received(self) -> list[tuple[int, bytes, dict[str, str]]]:
         """(partition, value, headers) of all records, by partition and offset."""
         reader = self._spark.read.format("kafka").option("subscribe", self.address.topic)
@@ -45,3 +79,13 @@ class Topic:
             (r.partition, bytes(r.value), {h.key: bytes(h.value).decode() for h in r.headers or []})
             for r in rows.select("partition", F.col("value"), "headers").collect()
         ]
+
+
+def _patiently(find: Callable[[], Any]) -> Any:
+    """Py4J now and then says of a class that is there that it is not, on a machine that is busy."""
+    for _ in range(5):
+        try:
+            return find()
+        except Py4JError:
+            time.sleep(0.5)
+    return find()

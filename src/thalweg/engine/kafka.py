@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
+from types import TracebackType
 from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -65,15 +66,18 @@ class Cluster:
 
     def end_offsets(self) -> dict[int, int]:
         """By partition, the offset that the next record will have."""
-        kafka = self._jvm.org.apache.kafka
+        latest = self._jvm.org.apache.kafka.clients.admin.OffsetSpec.latest()
         with closing(self._admin()) as admin:
-            latest = kafka.clients.admin.OffsetSpec.latest()
-            asked = {
-                kafka.common.TopicPartition(self._address.topic, number): latest
-                for number in self._partitions(admin)
-            }
+            return self._offsets(admin, self._partitions(admin), latest)
+
+    def _offsets(self, admin: Any, partitions: list[int], which: Any) -> dict[int, int]:
+        partition = self._jvm.org.apache.kafka.common.TopicPartition
+        asked = {partition(self._address.topic, number): which for number in partitions}
+        try:
             found = _answer(admin.listOffsets(self._map(asked)).all())
-            return {tp.partition(): found[tp].offset() for tp in found}
+        except KafkaError as error:
+            raise KafkaError(self._explained(str(error))) from None
+        return {tp.partition(): found[tp].offset() for tp in found}
 
     def create(self, partitions: int) -> None:
         """A new topic."""
@@ -91,13 +95,16 @@ class Cluster:
             raise KafkaError(f"can't reach {self._address.servers}: {reason_of(error)}") from None
 
     def _partitions(self, admin: Any) -> list[int]:
+        return sorted(p.partition() for p in self._described(admin).partitions())
+
+    def _described(self, admin: Any) -> Any:
         topics = self._jvm.java.util.ArrayList()
         topics.add(self._address.topic)
         try:
             found = _answer(admin.describeTopics(topics).allTopicNames())
         except KafkaError as error:
             raise KafkaError(self._explained(str(error))) from None
-        return sorted(p.partition() for p in found[self._address.topic].partitions())
+        return found[self._address.topic]
 
     def _explained(self, reason: str) -> str:
         """What Kafka's own words mean to whoever gave the address."""
@@ -113,6 +120,45 @@ class Cluster:
         for key, value in items.items():
             made.put(key, value)
         return made
+
+
+class TopicState(NamedTuple):
+    """Which topic it is (one that is created again has another id), and the offsets that it has:
+    from the first to the one that the next record will have."""
+
+    id: str
+    first: dict[int, int]
+    end: dict[int, int]
+
+
+class TopicWatch(Cluster):
+    """Asks again and again, over one connection."""
+
+    def __enter__(self) -> TopicWatch:
+        self._kept = self._admin()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._kept.close()
+
+    def state(self) -> TopicState:
+        found = self._described(self._kept)
+        partitions = [p.partition() for p in found.partitions()]
+        spec = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
+        # The beginning first: what retention takes between the two looks only makes it older.
+        first = self._offsets(self._kept, partitions, spec.earliest())
+        end = self._offsets(self._kept, partitions, spec.latest())
+        return TopicState(found.topicId().toString(), first, end)
+
+    def has_grown(self, since: TopicState) -> bool:
+        """Whether a partition has ended elsewhere since; cheaper than `state`."""
+        latest = self._jvm.org.apache.kafka.clients.admin.OffsetSpec.latest()
+        return self._offsets(self._kept, sorted(since.end), latest) != since.end
 
 
 def _answer(future: Any) -> Any:

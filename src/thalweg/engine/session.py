@@ -33,7 +33,8 @@ from thalweg.engine.java import java_problem
 LOG_CONFIG = Path(__file__).with_name("log4j2.properties")
 
 _CLUSTER = re.compile(r"local-cluster\[(\d+),(\d+),\d+\]")
-_MASTER = re.compile(rf"local|local\[(\d+|\*)\]|{_CLUSTER.pattern}|spark://.+")
+# The last two are untested.
+_MASTER = re.compile(rf"local|local\[(\d+|\*)\]|{_CLUSTER.pattern}|spark://.+|yarn|k8s://.+")
 
 # The JVM prints these by itself, before any log configuration is read.
 _NOISE = (b"Using incubator modules: jdk.incubator.vector",)
@@ -61,12 +62,18 @@ class SessionError(RuntimeError):
 
 
 def spark_session(master: str = "local[*]", **settings: object) -> SparkSession:
-    """A session on `local[*]`, `local-cluster[executors,cores,MiB]` or `spark://host:port`.
+    """A session on `local[*]`, `local-cluster[executors,cores,MiB]` or `spark://host:port`; `yarn`
+    and `k8s://…` are taken, and untested (docs/scaling.md).
 
     Settings are Spark's own, by their dotted names, and win over the defaults:
     `spark_session("local[2]", **{"spark.driver.memory": "2g"})`. Use it as a context manager, or
     call `.stop()`.
     """
+    if master.startswith("sc://"):
+        raise SessionError(
+            f"{master} is Spark Connect, whose clients have no RDDs, and ticks are tasks of RDDs: "
+            "give the cluster's own master, such as spark://host:7077."
+        )
     if not _MASTER.fullmatch(master):
         raise SessionError(
             f"there is no Spark master {master!r}: "

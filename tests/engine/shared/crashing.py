@@ -61,7 +61,7 @@ BATCHES, ROWS = 6, {"OpenAuction": 120, "ClosedAuction": 60}
 # --- what is run
 
 
-def run(folder: Path, executor: Executor) -> None:
+def run(folder: Path, executor: Executor, rows_for_more_tasks: int = 0) -> None:
     """From wherever it was to the end of both streams, a tick after each pair of batches."""
     script = compile_script(SCRIPT)
     outlet = SinkOutlet()
@@ -69,7 +69,7 @@ def run(folder: Path, executor: Executor) -> None:
         folder / "data",
         executor,
         outlet=outlet,
-        rows_for_more_tasks=0,
+        rows_for_more_tasks=rows_for_more_tasks,
         retained_ticks=3,
         sharing=Sharing.WHEREVER_POSSIBLE,
     )
@@ -300,14 +300,16 @@ def scenario(folder: str, point: str | None = None, times: int = 1, after_s: flo
     run(Path(folder), InProcess(2))
 
 
-def scenario_on_spark(folder: str, point: str | None = None, times: int = 1) -> None:
+def scenario_on_spark(
+    folder: str, point: str | None = None, times: int = 1, rows_for_more_tasks: int = 0
+) -> None:
     from thalweg.engine.session import spark_session
-    from thalweg.engine.shared.tick.executors import OnSpark
+    from thalweg.engine.shared.tick.executors import OnResidents
 
     with spark_session("local[2]") as spark:
         if point is not None:
             POINTS[point](Countdown(times))
-        run(Path(folder), OnSpark(spark.sparkContext))
+        run(Path(folder), OnResidents(spark.sparkContext), rows_for_more_tasks)
 
 
 def serve() -> None:

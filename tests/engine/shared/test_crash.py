@@ -106,11 +106,12 @@ def test_killed_at_random_moments(server, expected, tmp_path, seed):
 
 
 @pytest.mark.slow
-def test_killed_between_tasks_and_sinks_on_spark(expected, tmp_path):
+@pytest.mark.parametrize("rows_for_more_tasks", [0, 1 << 40], ids=["jobs", "residents"])
+def test_killed_between_tasks_and_sinks_on_spark(expected, tmp_path, rows_for_more_tasks):
     program = [sys.executable, Path(__file__).with_name("crashing.py")]
-    killed = {"folder": str(tmp_path), "point": "between tasks and sinks", "times": 3}
+    how = {"folder": str(tmp_path), "rows_for_more_tasks": rows_for_more_tasks}
+    killed = {**how, "point": "between tasks and sinks", "times": 3}
     first = subprocess.run([*program, json.dumps(killed)], timeout=100, check=False)
     assert first.returncode == -signal.SIGKILL
-    again = {"folder": str(tmp_path)}
-    subprocess.run([*program, json.dumps(again)], timeout=100, check=True)
+    subprocess.run([*program, json.dumps(how)], timeout=100, check=True)
     assert output(tmp_path) == expected

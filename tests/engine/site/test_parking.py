@@ -159,3 +159,65 @@ def test_errors_out_of_spark_workers_are_read() -> None:
     assert last_line(ValueError("a\nb")) == "ValueError: a"
     assert last_line(ConnectionRefusedError(111, "no")).startswith("Spark is gone")
     assert is_environment_error(ConnectionRefusedError(111, "no"))
+
+
+def test_a_parked_member_keeps_what_it_said_and_can_be_replaced(
+    open_here: OpenSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows are made of its group's, which is parked with it."""
+    monkeypatch.setattr("thalweg.engine.site.ticker._LONGEST_PAUSE_S", 0.01)
+    site = open_here()
+    site.execute("CREATE STREAM S (a INTEGER) TIMESTAMP BY ts RETAIN 1000")
+    for n in range(3):
+        site.execute(f"CREATE QUERY q{n} AS SELECT a FROM S [Range 100] WHERE a > {n}")
+    site.push("S", rows((1, 1), (2, 2), (3, 3)))
+    site.settle()
+    before = [said(site, f"q{n}") for n in range(3)]
+    assert all(q.group for q in site.queries())
+    run = site.engine.executor.run
+
+    def fail(*args: object) -> list[bytes]:
+        if not site.book.parked():
+            raise ZeroDivisionError
+        return run(*args)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as poisoned:
+        poisoned.setattr(site.engine.executor, "run", fail)
+        site.push("S", rows((7, 7)))
+        site.settle()
+    assert {q.state for q in site.queries()} == {"parked"}
+    assert [said(site, f"q{n}") for n in range(3)] == before
+    site.close()
+    site = open_here()
+    assert [said(site, f"q{n}") for n in range(3)] == before
+    site.execute("CREATE OR REPLACE QUERY q1 AS SELECT a FROM S [Range 100] WHERE a > 1")
+    site.push("S", rows((9, 9), (10, 10)))
+    site.settle()
+    # Row 2 was said before, and the tuples that came since are new.
+    assert [r for r in said(site, "q1") if r[1] == "+"][:1] == before[1]
+    assert sorted(r[2] for r in said(site, "q1") if r[1] == "+") == [2, 3, 7, 9]
+
+
+def test_a_sub_query_with_too_many_pairs_in_a_tick_is_parked(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Instead of filling the memory, with all that runs beside it."""
+    monkeypatch.setattr("thalweg.engine.site.ticker._LONGEST_PAUSE_S", 0.01)
+    monkeypatch.setattr("thalweg.engine.shared.kernels.join.join.COMPACTED_FROM", 100)
+    monkeypatch.setattr("thalweg.engine.shared.kernels.join.join.MOST_PAIRS", 1_000)
+    site.execute(
+        "CREATE STREAM S (a INTEGER) TIMESTAMP BY ts; CREATE STREAM T (a INTEGER) TIMESTAMP BY ts;"
+        "CREATE QUERY pairs AS SELECT a FROM S [Range 999]"
+        " WHERE EXISTS (SELECT 1 FROM T [Range 999] WHERE T.a > S.a AND T.a + S.a > 0);"
+        "CREATE QUERY crossed AS SELECT S.a FROM S [Range 999], T [Range 999] WHERE T.a > S.a;"
+    )
+    few, many = range(10), range(100, 200)
+    for stamps in (few, many):
+        for stream in ("S", "T"):
+            site.push(stream, rows(*((ts, ts % 50) for ts in stamps)))
+        site.settle()
+    states = {q.name: (q.state, q.error) for q in site.queries()}
+    assert states["crossed"] == ("running", None)  # as many rows as it says
+    assert states["pairs"][0] == "parked"
+    assert "pairs of rows match in one tick" in str(states["pairs"][1])
+    assert said(site, "pairs")  # what came before

@@ -283,15 +283,22 @@ def test_one_process_has_the_folder(open_here: OpenSite) -> None:
         open_here()
 
 
-def test_a_catalog_that_can_not_be_read_leaves_the_folder_free(open_here: OpenSite) -> None:
+def test_a_start_that_fails_leaves_the_folder_free(
+    open_here: OpenSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
     site = open_here()
     site.execute(S)
-    with site.engine.store.transaction() as db:
-        db.execute("UPDATE definitions SET text = 'CREATE NONSENSE'")
     site.close()
-    for _ in range(2):
-        with pytest.raises(CqlError, match="STREAM, RELATION, TABLE, VIEW, QUERY or SINK"):
-            open_here()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("thalweg.engine.site.book.Book.stages", full)
+        for _ in range(2):
+            with pytest.raises(OSError, match="No space"):
+                open_here()
+    open_here()
 
 
 def test_files_of_tuples_that_nobody_lists_are_removed(open_here: OpenSite) -> None:

@@ -7,8 +7,8 @@ from tests.engine.site.conftest import rows, said
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.kernels.registry import KERNELS
 from thalweg.engine.site import Site
-from thalweg.engine.site.supervised import SupervisedThread
 from thalweg.engine.sources.feed import Feed
+from thalweg.engine.supervised import SupervisedThread
 
 
 def panic() -> None:

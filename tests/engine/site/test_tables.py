@@ -1,5 +1,6 @@
 """Tables: plain rows in, changes of a relation out, at the instant up to which time has come."""
 
+import threading
 import time
 from pathlib import Path
 
@@ -201,3 +202,56 @@ def test_a_dropped_table_begins_anew(site: Site):
     site.execute("INSERT INTO Sensor VALUES (2, 'hall')")
     site.settle()
     assert present(site, "q") == [(2, "hall")]
+
+
+def test_a_script_with_a_row_that_can_not_be_taken_does_nothing_at_all(site: Site):
+    site.execute(S + PUSHED + "CREATE QUERY q AS SELECT * FROM Sensor;")
+    site.execute("INSERT INTO Sensor VALUES (1, 'kitchen')")
+    flow(site, (10, 1))
+    with pytest.raises(WrongUse, match=r"INSERT INTO S: .*Nothing of the script was run"):
+        site.execute(
+            "CREATE QUERY r AS SELECT a FROM S [Now]; CREATE TABLE T (a INTEGER);"
+            "INSERT INTO Sensor VALUES (2, 'hall'); DELETE FROM Sensor WHERE id = 1;"
+            "INSERT INTO T VALUES (5); INSERT INTO S VALUES (9, 1)"
+        )
+    assert {d.name for d in site.catalog.definitions.values()} == {"S", "Sensor", "q"}
+    site.execute("INSERT INTO Sensor VALUES (3, 'attic')")
+    site.settle()
+    assert present(site, "q") == [(1, "kitchen"), (3, "attic")]
+    (of_s,) = [s for s in site.streams() if s.name == "S"]
+    assert (of_s.arrived, of_s.late, of_s.rejected) == (1, 0, 0)
+
+
+def test_rows_go_into_what_the_same_script_creates(site: Site):
+    site.execute(
+        "CREATE TABLE T (a INTEGER, b INTEGER); INSERT INTO T VALUES (1, 2);"
+        "CREATE STREAM U (a INTEGER) TIMESTAMP BY ts; INSERT INTO U VALUES (7, 1), (8, 2);"
+        "CREATE QUERY qt AS SELECT * FROM T; CREATE QUERY qu AS SELECT a FROM U [Unbounded];"
+        "CREATE TABLE Gone (a INTEGER); INSERT INTO Gone VALUES (1); DROP TABLE Gone"
+    )
+    site.settle()
+    assert present(site, "qt") == [(1, 2)]
+    assert present(site, "qu") == [(7,)]
+
+
+def test_scripts_with_rows_and_pushes_do_not_wait_for_each_other_for_ever(site: Site):
+    site.execute(S + PUSHED + "CREATE QUERY q AS SELECT * FROM Sensor;")
+    done = threading.Event()
+
+    def push() -> None:
+        number = 0
+        while not done.is_set():
+            site.push("S", rows((number, 1)))
+            number += 1
+
+    threads = [threading.Thread(target=push) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for number in range(40):
+        site.execute(f"INSERT INTO Sensor VALUES ({number}, 'a'); DELETE FROM Sensor WHERE id = -1")
+    done.set()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+    site.settle()
+    assert len(present(site, "q")) == 40

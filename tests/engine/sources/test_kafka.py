@@ -46,16 +46,17 @@ def test_a_replay_reads_what_is_there_and_a_restart_what_has_come_since(
     topic = Topic(spark, broker, "recorded", 3)
     topic.send(*numbered(0, 500))
     s = stream(topic)
-    source = open_source(s, spark, tmp_path, live=False, rows_per_batch=60)
+    source = open_source(s, spark, tmp_path, live=False, rows_per_batch=20)
+    source.offsets_per_round = 150
     first = Landed(tmp_path / "data", s)
-    failing, calls = first.feed.push, iter(range(1000))
+    failing, calls = first.feed.take, iter(range(1000))
 
-    def push(*args, **options):
-        if next(calls) == 5:
+    def take(parts):
+        if next(calls) == 2:
             raise OSError("no space left")
-        return failing(*args, **options)
+        return failing(parts)
 
-    first.feed.push = push
+    first.feed.take = take
     with pytest.raises(Exception, match="no space left"):
         first.run(source)
     assert 0 < len(first.rows) < 500

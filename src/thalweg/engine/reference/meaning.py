@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from thalweg.engine.arrivals import Arrival, Row
@@ -73,9 +73,13 @@ class Meaning:
     def stream(self, node: Node) -> Stream:
         match node:
             case Scan():
-                tuples = [
-                    Stamped(a.timestamp, a.row) for a in self.tuples[node.stream.name.lower()]
-                ]
+                arrivals = self.tuples[node.stream.name.lower()]
+                tuples = [Stamped(a.timestamp, a.row) for a in arrivals]
+                if node.stream.is_placed:
+                    tuples = [
+                        replace(t, row=(*t.row, t.timestamp, place))
+                        for place, t in enumerate(tuples)
+                    ]
                 return Stream(tuples, frozenset(t.timestamp for t in tuples))
             case ToStream():
                 return self.derived(node)

@@ -26,12 +26,13 @@ from thalweg.engine.shared.groups.regrouping import regroup
 from thalweg.engine.shared.groups.roster import Roster, Snapshot
 from thalweg.engine.shared.ingest.landing import Landing, Receipt
 from thalweg.engine.shared.older_relations import adopt_relations
-from thalweg.engine.shared.registering import Registering
+from thalweg.engine.shared.registering import Past, Registering
 from thalweg.engine.shared.replacing import retire
 from thalweg.engine.shared.results.archive import Archive
 from thalweg.engine.shared.results.contents import Contents
 from thalweg.engine.shared.results.emission import Emission, Outlet
 from thalweg.engine.shared.results.present import content, frontier_of
+from thalweg.engine.shared.results.readers import Readers
 from thalweg.engine.shared.results.results import Results
 from thalweg.engine.shared.state.manifest import Manifest
 from thalweg.engine.shared.state.store import Store
@@ -89,7 +90,8 @@ class SharedEngine:
         self.roster = Roster(map(group_from_bytes, self.store.runs.groups()))
         self.streams: dict[str, StreamDef] = {}
         self.results = Results(self.folder)
-        self.archive = Archive(self.store, self.folder, self.roster_entry)
+        self._aside: dict[str, Run] = {}  # no longer computed; what they said can be read
+        self.archive = Archive(self.store, self.folder, self._readable_run)
         self.grouping = Grouping(sharing, shrunk=set(self.roster.groups))
         if self.store.note("contents") is None:  # ticks up to this one have gone without a trace
             oldest = self.store.outputs.oldest_tick() or self.store.tick()[0] + 1
@@ -106,8 +108,14 @@ class SharedEngine:
         self.contents = Contents(
             self.store, self.folder, self.roster_entry, self.archive.group, durable=durable
         )
+        self.readers = Readers(self.store.outputs, self.archive.flows)
         commit = Commit(
-            self.store, self.manifest, self.results, self.contents, retained_ticks=retained_ticks
+            self.store,
+            self.manifest,
+            self.results,
+            self.contents,
+            self.readers,
+            retained_ticks=retained_ticks,
         )
         self.ticks = Ticks(
             self.store,
@@ -150,19 +158,29 @@ class SharedEngine:
             self.roster.touch()
 
     def add_queries(
-        self, queries: Iterable[QueryDef], starts: Mapping[str, int] | None = None
+        self,
+        queries: Iterable[QueryDef],
+        starts: Mapping[str, int] | None = None,
+        pasts: Mapping[str, Past] | None = None,
     ) -> list[Run]:
         """Register queries; they take part from the next tick on, and begin together.
 
         A query that the book knows (after a restart) goes on where it was. `starts` are the
-        instants of those that have replaced others.
+        instants of those that have replaced others, `pasts` how far streams have come that begin
+        here in the middle.
         """
         with self._lock:
             wanted = list(queries)
             if not wanted:
                 return []
             registering = Registering(
-                self.store, self.streams, self.grouping.sharing, self._pool, wanted, starts or {}
+                self.store,
+                self.streams,
+                self.grouping.sharing,
+                self._pool,
+                wanted,
+                starts or {},
+                pasts or {},
             )
             made = registering.runs()
             self.store.runs.begin(registering.fresh())
@@ -180,6 +198,7 @@ class SharedEngine:
     def leave(self, name: str) -> None:
         """Stop computing a query, for good; what it has said stays."""
         self.store.runs.delete(name)
+        self._aside.pop(name, None)
         if name not in self.roster.queries:
             return
         group = self.roster.remove(name)
@@ -210,7 +229,17 @@ class SharedEngine:
             self.store.runs.end_group(name, self.store.tick()[0])
             self.roster.end(name)
         for name in queries:
+            self._aside[name] = self.roster.queries[name]
             self.roster.remove(name)
+
+    def keep_aside(self, queries: Iterable[QueryDef]) -> None:
+        """After a restart: queries that were set aside before."""
+        with self._lock:
+            wanted = list(queries)
+            if wanted:
+                sharing = self.grouping.sharing
+                made = Registering(self.store, self.streams, sharing, self._pool, wanted, {}, {})
+                self._aside.update((run.name, run) for run in made.runs())
 
     def standing(self) -> Standing:
         return Standing(self.streams.copy(), self.roster.snapshot())
@@ -224,6 +253,13 @@ class SharedEngine:
 
     def roster_entry(self, query: str) -> Run | None:
         return self.roster.queries.get(query)
+
+    def can_read(self, query: str) -> bool:
+        """Whether what it said can be told: of a member, only with its plan."""
+        return self._readable_run(query) is not None or not self.store.runs.memberships(query)
+
+    def _readable_run(self, query: str) -> Run | None:
+        return self.roster.queries.get(query) or self._aside.get(query)
 
     # --- output
 
@@ -287,8 +323,11 @@ class SharedEngine:
     def plan(self) -> Plan:
         return self.ticks.plan
 
-    def tick(self, *, limit: int | None = None, is_idle: IsIdle = never_idle) -> Tick | None:
-        """One round over all new data, at most `limit` tuples; None if there is nothing to do.
+    def tick(
+        self, *, limit: int | None = None, is_idle: IsIdle = never_idle, patient: bool = False
+    ) -> Tick | None:
+        """One round over all new data, at most `limit` tuples; None if there is nothing to do, or,
+        where that is `patient`, if few tuples have come and none of them moves any query's time.
 
         `is_idle` tells partitions that have been silent for too long to be waited for. A tick that
         a crash interrupted is run again as it was written down.
@@ -300,7 +339,7 @@ class SharedEngine:
             if cut is None:
                 self.adopt_relations()
                 self._regroup()
-                cut = self.ticks.write_down(limit, is_idle)
+                cut = self.ticks.write_down(limit, is_idle, patient=patient)
             if cut is None:
                 return None
             done = self.ticks.run(cut, began)

@@ -32,6 +32,15 @@ class NameTaken(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Past:
+    """Of a stream that has begun elsewhere: how far time has come there, and from where on its
+    tuples will be handed over."""
+
+    watermark: int
+    complete_from: int = BEGINNING
+
+
+@dataclass(frozen=True, slots=True)
 class _Common:
     """What queries of one template have in common."""
 
@@ -53,17 +62,21 @@ class Registering:
         pool: Pool,
         queries: Sequence[QueryDef],
         starts: Mapping[str, int],
+        pasts: Mapping[str, Past],
     ) -> None:
         self._store, self._streams, self._sharing, self._queries = store, streams, sharing, queries
         self._pool = pool  # of what many queries have in common
         self._starts = starts  # of those that go on where another version ended
+        self._pasts = pasts  # of streams of which nothing has come yet
         self._watermark = cache(self._find_watermark)
         self._complete_from = cache(store.inputs.complete_from)
         self._cuts = store.inputs.cuts()
         names = [q.name for q in queries]
         for name in names:
             if name.startswith(GROUP):
-                raise NameTaken(f"{name}: names that begin with {GROUP} are the engine's own")
+                raise NameTaken(
+                    f"{name}: names that begin with {GROUP} are the engine's own: choose another"
+                )
         self._known = store.runs.begun(names)
         self._groups = store.runs.groups_of(names)
         self._replaces = _pending(store, names)
@@ -192,6 +205,8 @@ class Registering:
 
     def _find_watermark(self, stream: str) -> int:
         """As of the last tick."""
+        if stream in self._pasts:
+            return self._pasts[stream].watermark
         cuts = [cut for (s, _), cut in self._cuts.items() if s == stream]
         return watermark(self._streams[stream], cuts)
 

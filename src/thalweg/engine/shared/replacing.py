@@ -111,6 +111,11 @@ def _content(engine: SharedEngine, query: QueryDef, lineage: Lineage) -> pl.Data
     """What a relation holds, with multiplicities in `_w`. A stream holds nothing."""
     if shape_of(query).kind is not None:
         return None
+    if query.reason is not None and not can_be_told(engine, query):
+        raise CannotReplace(
+            f"{query.name} is parked, and what it holds can't be told: {query.reason}. "
+            "DROP it and CREATE it anew."
+        )
     if query.name in engine.roster.queries:
         try:
             return bag_of(content(engine, query))
@@ -124,3 +129,9 @@ def _content(engine: SharedEngine, query: QueryDef, lineage: Lineage) -> pl.Data
         )
     changes = [weighed(page.rows) for page in _pages(engine, query.name)]
     return summed([*engine.contents.base(query.name), *changes])
+
+
+def can_be_told(engine: SharedEngine, query: QueryDef) -> bool:
+    """Whether it is known what a parked query holds: its columns are, and its rows are its own or
+    can be made of its group's."""
+    return bool(shape_of(query).schema) and engine.can_read(query.name)

@@ -82,7 +82,8 @@ class KafkaSink:
             raise SinkError(str(error)) from None
         if not self._keys and self._partition not in now:
             raise SinkError(
-                f"{self._address.topic} has no partition {self._partition}: it has {sorted(now)}"
+                f"{self._address.topic} has no partition {self._partition}: it has {sorted(now)}, "
+                "to be chosen with OPTIONS (partition '…')"
             )
         self._ends, self._there = now, set()
         if committed is not None:

@@ -5,14 +5,20 @@ Statements are kept as text, in order: a new version may plan an old query bette
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import msgspec
+
+from thalweg.engine.shared.compile.encoding import CODEC
 from thalweg.engine.shared.state.store import Store
-from thalweg.plan.catalog import Definition, QueryDef, SinkDef, StreamDef
+from thalweg.plan.catalog import Definition, QueryDef, SetAside, SinkDef, StreamDef
+from thalweg.plan.encoding import EncodingError
+from thalweg.plan.shapes import Shape
 from thalweg.plan.windows import FOREVER
 
 QUERY, SINK = "query", "sink"
+COLUMN = "column"  # that is added to a stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +41,20 @@ class SinkRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Statement:
+    """What makes a definition, or adds a column to one."""
+
+    name: str
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """A part of the book: what is at the places from one to another."""
 
     start: int
-    texts: list[str]  # of streams and views, and first the column that begins it
+    statements: list[Statement]  # of streams and views, and first the column that begins it
     end: int = FOREVER
 
 
@@ -62,31 +77,57 @@ class Book:
         """Streams and views, from one added column to the next: what is read must have the columns
         that it had when it was read."""
         sql = (
-            "SELECT place, 0, text FROM definitions WHERE kind NOT IN (?, ?) "
-            "UNION ALL SELECT place, 1, text FROM added_columns ORDER BY place"
+            "SELECT place, name, kind, text FROM definitions WHERE kind NOT IN (?, ?) "
+            "UNION ALL SELECT place, stream, ?, text FROM added_columns ORDER BY place"
         )
         found = [Stage(0, [])]
-        for place, is_addition, text in self.store.all(sql, QUERY, SINK):
-            if is_addition:
+        for place, name, kind, text in self.store.all(sql, QUERY, SINK, COLUMN):
+            if kind == COLUMN:
                 found[-1] = replace(found[-1], end=place)
                 found.append(Stage(place, []))
-            found[-1].texts.append(text)
+            found[-1].statements.append(Statement(name, kind, text))
         return found
 
-    def query_texts(self, stage: Stage, size: int) -> Iterator[list[str]]:
-        """Of the queries of a stage, in order, so many at a time."""
+    def queries_of(self, stage: Stage, size: int) -> Iterator[list[Statement]]:
+        """The queries of a stage, in order, so many at a time."""
         sql = (
-            "SELECT place, text FROM definitions WHERE kind = ? AND place > ? AND place < ? "
+            "SELECT place, name, text FROM definitions WHERE kind = ? AND place > ? AND place < ? "
             "ORDER BY place LIMIT ?"
         )
         last = stage.start
         while rows := self.store.all(sql, QUERY, last, stage.end, size):
             last = rows[-1][0]
-            yield [text for _, text in rows]
+            yield [Statement(name, QUERY, text) for _, name, text in rows]
 
-    def sink_texts(self) -> list[str]:
-        sql = "SELECT text FROM definitions WHERE kind = ? ORDER BY place"
-        return [text for (text,) in self.store.all(sql, SINK)]
+    def sink_statements(self) -> list[Statement]:
+        sql = "SELECT name, text FROM definitions WHERE kind = ? ORDER BY place"
+        return [Statement(name, SINK, text) for name, text in self.store.all(sql, SINK)]
+
+    # --- shapes of queries, for versions that will not understand their texts any more
+
+    def write_shapes(self, shapes: Iterable[tuple[str, Shape]]) -> None:
+        """Many queries have the same shape, as one object."""
+        packed: dict[int, bytes] = {}
+        rows = []
+        for name, shape in shapes:
+            if id(shape) not in packed:
+                packed[id(shape)] = CODEC.encode((shape.schema, shape.streams, shape.kind))
+            rows.append((name, packed[id(shape)]))
+        with self.store.transaction() as db:
+            db.executemany("INSERT OR REPLACE INTO shapes VALUES (?, ?)", rows)
+
+    def with_shapes(self) -> set[str]:
+        return {name for (name,) in self.store.all("SELECT name FROM shapes")}
+
+    def shape(self, query: str) -> Shape | None:
+        """Its shape when it was last understood."""
+        rows = self.store.all("SELECT packed FROM shapes WHERE name = ?", query)
+        if not rows:
+            return None
+        try:
+            return Shape(*CODEC.decode(rows[0][0]))
+        except EncodingError:
+            return None
 
     def define(self, defined: Iterable[tuple[Definition, str, str | None]]) -> None:
         """Statements with their texts, and the folder where a stream's or sink's paths start."""
@@ -127,11 +168,12 @@ class Book:
 
     def undefine(self, definition: Definition) -> None:
         with self.store.transaction() as db:
-            for table in ("definitions", "folders", "parked"):
+            for table in ("definitions", "folders", "owners", "parked", "shapes"):
                 db.execute(f"DELETE FROM {table} WHERE name = ?", (definition.name,))
             if isinstance(definition, QueryDef):
-                db.execute("DELETE FROM sinks WHERE query = ?", (definition.name,))
-            if isinstance(definition, StreamDef):
+                for table in ("sinks", "sink_options"):
+                    db.execute(f"DELETE FROM {table} WHERE query = ?", (definition.name,))
+            if isinstance(definition, StreamDef | SetAside):
                 db.execute("DELETE FROM added_columns WHERE stream = ?", (definition.name,))
 
     def folder_of(self, name: str) -> str | None:
@@ -139,11 +181,31 @@ class Book:
         rows = self.store.all("SELECT folder FROM folders WHERE name = ?", name)
         return str(rows[0][0]) if rows else None
 
+    # --- whose they are
+
+    def write_owners(self, names: Iterable[str], owner: str) -> None:
+        with self.store.transaction() as db:
+            rows = [(name, owner) for name in names]
+            db.executemany("INSERT OR REPLACE INTO owners VALUES (?, ?)", rows)
+
+    def owner(self, name: str) -> str | None:
+        """Who has made a definition, if that is known."""
+        rows = self.store.all("SELECT owner FROM owners WHERE name = ?", name)
+        return str(rows[0][0]) if rows else None
+
+    def queries_owned_by(self, owner: str) -> set[str]:
+        sql = "SELECT name FROM definitions NATURAL JOIN owners WHERE kind = ? AND owner = ?"
+        return {name for (name,) in self.store.all(sql, QUERY, owner)}
+
     # --- parked queries
 
     def park(self, name: str, tick: int, error: str) -> None:
         with self.store.transaction() as db:
             db.execute("INSERT OR REPLACE INTO parked VALUES (?, ?, ?)", (name, tick, error))
+
+    def unpark(self, names: Iterable[str]) -> None:
+        with self.store.transaction() as db:
+            db.executemany("DELETE FROM parked WHERE name = ?", [(n,) for n in names])
 
     def parked(self) -> dict[str, Parked]:
         rows = self.store.all("SELECT name, tick, error FROM parked")
@@ -151,9 +213,25 @@ class Book:
 
     # --- sinks
 
-    def add_sink(self, query: str, name: str, target: str, folder: str) -> None:
+    def add_sink(
+        self, query: str, name: str, target: str, folder: str, options: Mapping[str, str]
+    ) -> None:
         with self.store.transaction() as db:
             db.execute("INSERT INTO sinks VALUES (?, ?, ?, ?, NULL)", (query, name, target, folder))
+            self.write_sink_options(query, name, options)
+
+    def write_sink_options(self, query: str, name: str, options: Mapping[str, str]) -> None:
+        packed = msgspec.msgpack.encode(dict(options))
+        with self.store.transaction() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO sink_options VALUES (?, ?, ?)", (query, name, packed)
+            )
+
+    def sink_options(self) -> dict[tuple[str, str], dict[str, str]]:
+        """By query and name; those of older data directories are in their CREATE SINK."""
+        decode = msgspec.msgpack.Decoder(dict[str, str]).decode
+        rows = self.store.all("SELECT query, name, packed FROM sink_options")
+        return {(query, name): decode(packed) for query, name, packed in rows}
 
     def fail_sink(self, query: str, name: str, error: str) -> None:
         with self.store.transaction() as db:
@@ -179,7 +257,8 @@ class Book:
     def remove_sink(self, query: str, name: str) -> None:
         """With how far it has come: a later one of this name is another one."""
         with self.store.transaction() as db:
-            db.execute("DELETE FROM sinks WHERE query = ? AND name = ?", (query, name))
+            for table in ("sinks", "sink_options"):
+                db.execute(f"DELETE FROM {table} WHERE query = ? AND name = ?", (query, name))
             db.execute("DELETE FROM sink_progress WHERE query = ? AND sink = ?", (query, name))
 
     def sinks(self) -> list[tuple[str, str, str, str | None]]:
@@ -197,6 +276,8 @@ def script_of(texts: Iterable[str]) -> str:
 
 
 def kind_of(definition: Definition) -> str:
+    if isinstance(definition, SetAside):
+        return definition.kind
     if isinstance(definition, StreamDef):
         if definition.is_table:
             return "table"

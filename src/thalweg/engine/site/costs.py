@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import TYPE_CHECKING
 
 from thalweg.engine.shared.compile.physical import walk
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def lost_with(site: Site, definition: Definition) -> Size:
     """No tick may run meanwhile."""
     if isinstance(definition, QueryDef):
-        return _of_query(site, definition.name)
+        return held_by(site, {definition.name})
     if isinstance(definition, StreamDef):
         tables = sizes(site.engine.manifest)
         found = (s for table, s in tables.items() if stem_stream(table) == definition.name)
@@ -24,14 +25,18 @@ def lost_with(site: Site, definition: Definition) -> Size:
     return Size()
 
 
-def _of_query(site: Site, name: str) -> Size:
-    """What its operators keep, but for those that others use too. A member's group stays."""
+def held_by(site: Site, queries: Set[str]) -> Size:
+    """What the operators of queries keep, but for those that others use too. A member's group
+    stays."""
     plan = site.engine.plan
+    mine: set[tuple[str, str]] = set()
     for flow in plan.flows:
-        used = {run: {plan.name_of(o) for o in walk(output)} for run, output in flow.outputs}
-        if name in used:
-            others = {op for run, ops in used.items() if run != name for op in ops}
-            mine = {(flow.name, op) for op in used[name] - others}
-            tables = sizes(site.engine.manifest)
-            return sum((s for table, s in tables.items() if state_owner(table) in mine), Size())
-    return Size()
+        own: set[str] = set()
+        others: set[str] = set()
+        for run, output in flow.outputs:
+            (own if run in queries else others).update(plan.name_of(o) for o in walk(output))
+        mine |= {(flow.name, operator) for operator in own - others}
+    if not mine:
+        return Size()
+    tables = sizes(site.engine.manifest)
+    return sum((s for table, s in tables.items() if state_owner(table) in mine), Size())

@@ -11,16 +11,15 @@ from pathlib import Path
 import polars as pl
 
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.ingest.landing import Receipt
+from thalweg.engine.shared.ingest.landing import Positions, Receipt
 from thalweg.engine.shared.ingest.table_door import TableDoor
 from thalweg.engine.site.errors import Busy
 from thalweg.engine.site.parking import last_line
 from thalweg.engine.site.silence import Silence
 from thalweg.engine.site.source_folders import folder_of
-from thalweg.engine.site.supervised import SupervisedThread
 from thalweg.engine.sources.feed import LARGEST_BACKLOG, Feed, Full, Source, Stopped
+from thalweg.engine.supervised import SupervisedThread
 from thalweg.plan.catalog import StreamDef
-from thalweg.plan.expr import Expr
 
 log = logging.getLogger(__name__)
 
@@ -122,7 +121,9 @@ class TableFeed(SiteFeed):
         *,
         partition: int = 0,
         batch_id: str | None = None,
+        positions: Positions | None = None,
         resume: bytes | None = None,
+        promise: int | None = None,
         patience_s: float | None = None,
     ) -> Receipt:
         self.wait_for_room(patience_s)
@@ -131,9 +132,6 @@ class TableFeed(SiteFeed):
     def replace(self, rows: pl.DataFrame) -> Receipt:
         """The table has these rows from now on, and no others."""
         return self._told(self._door.replace(rows))
-
-    def delete(self, predicate: Expr) -> Receipt:
-        return self._told(self._door.delete(predicate))
 
     def _told(self, receipt: Receipt) -> Receipt:
         self.arrived(0)
@@ -166,6 +164,12 @@ class Feeds:
     def find(self, name: str) -> SiteFeed | None:
         """None while the stream is being made or dropped."""
         return self._feeds.get(name)
+
+    def arrived(self, name: str) -> None:
+        """Something has landed that did not come through the feed."""
+        feed = self._feeds.get(name)
+        if feed is not None:
+            feed.arrived(0)
 
     def __contains__(self, name: str) -> bool:
         return name in self._feeds

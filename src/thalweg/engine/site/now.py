@@ -171,7 +171,9 @@ def _final(site: Site, name: str, results: Mapping[str, QueryDef]) -> int:
     if name in results:
         query = results[name]
         if shape_of(query).kind is not None:
-            raise WrongUse(f"{name} is a stream: it has no content to be read once")
+            raise WrongUse(
+                f"{name} is a stream: it has no content to be read once. Read its results instead."
+            )
         if query.name not in site.engine.roster.queries:
             raise WrongUse(f"{name} is parked: `thalweg ps` says why")
         return frontier_of(site.engine, query.name)

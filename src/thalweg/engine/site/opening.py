@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from thalweg.engine.paths import AllowedFolders
-from thalweg.engine.shared.tick.executors import Executor, InProcess
+from thalweg.engine.shared.tick.executors import InProcess
 from thalweg.engine.sinks.registry import open_sink
 from thalweg.engine.site.scripts import Compiler
 from thalweg.engine.site.settings import SiteSettings
@@ -20,6 +20,9 @@ from thalweg.plan.catalog import StreamDef
 IN_PROCESS = "in-process"  # a master that is none: ticks run in this process, without Spark
 _LONGEST_WARM_UP_S = 30.0
 
+Schemes = Mapping[str, Callable[[StreamDef], Source]]  # how a source begins, and who opens it
+NO_SCHEMES: Schemes = {}
+
 
 def open_site(
     folder: Path,
@@ -28,8 +31,10 @@ def open_site(
     master: str = "local[*]",
     settings: SiteSettings | None = None,
     spark_settings: dict[str, str] | None = None,
+    schemes: Schemes = NO_SCHEMES,
 ) -> Site:
-    """Open a data directory and go on where it was left."""
+    """Open a data directory and go on where it was left. `schemes` open sources of other kinds
+    than the registry's."""
     settings = settings or SiteSettings()
     allowed = settings.allowed
     if master == IN_PROCESS:
@@ -37,29 +42,30 @@ def open_site(
             folder,
             compiler,
             InProcess(),
-            open_source=_opener(None, allowed),
+            open_source=_opener(None, allowed, schemes),
             open_sink=lambda target, base, options: open_sink(target, base, None, options, allowed),
             settings=settings,
         )
     # Spark takes a second to import: whoever does without it does not pay for it.
     from thalweg.engine.session import spark_session
-    from thalweg.engine.shared.tick.executors import OnSpark
+    from thalweg.engine.shared.tick.executors import OnResidents
 
     spark = spark_session(master, **(spark_settings or {}))
 
     def stop() -> None:
         warming.join(_LONGEST_WARM_UP_S)
+        executor.close()
         with suppress(Exception):  # it may be gone already
             spark.stop()
 
     try:
-        executor: Executor = OnSpark(spark.sparkContext)
+        executor = OnResidents(spark.sparkContext)
         warming = _warm_up(spark, executor.tasks)
         return Site(
             folder,
             compiler,
             executor,
-            open_source=_opener(spark, allowed),
+            open_source=_opener(spark, allowed, schemes),
             open_sink=lambda target, base, options: open_sink(
                 target, base, spark, options, allowed
             ),
@@ -87,8 +93,13 @@ def _import(_: Iterator[int]) -> None:
     import thalweg.engine.shared.tick.runner  # noqa: F401
 
 
-def _opener(spark: Any, allowed: AllowedFolders) -> Callable[[StreamDef, Path], Source]:
+def _opener(
+    spark: Any, allowed: AllowedFolders, schemes: Schemes
+) -> Callable[[StreamDef, Path], Source]:
     def opener(stream: StreamDef, folder: Path) -> Source:
+        for scheme, opened in schemes.items():
+            if stream.source is not None and stream.source.startswith(scheme):
+                return opened(stream)
         from thalweg.engine.sources.registry import open_source
 
         return open_source(stream, spark, folder, allowed=allowed)

@@ -8,7 +8,7 @@ Which one it is, is found by rehearsing the tick for halves, and halves of the h
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -16,7 +16,7 @@ from thalweg.engine.failures import FAILURES
 from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.tick.cut import Cut
-from thalweg.engine.site.book import Book
+from thalweg.engine.site.book import Book, Parked
 
 log = logging.getLogger(__name__)
 
@@ -114,6 +114,48 @@ def park_culprits(engine: SharedEngine, book: Book) -> dict[str, str]:
             engine.set_aside(parked, [n for n in found if n in engine.roster.groups])
     for member, error in parked.items():
         log.error("query %s is parked: %s", member, error)
+    return parked
+
+
+UNREADABLE = "this version can't run it: "
+
+
+def park_unreadable(engine: SharedEngine, book: Book, reasons: Mapping[str, str]) -> None:
+    """Park queries that could not be made of their texts at the start."""
+    if not reasons:
+        return
+    store, roster = engine.store, engine.roster
+    with store.transaction():
+        for name, reason in reasons.items():
+            book.park(name, store.last_committed(), UNREADABLE + reason)
+        for group in sorted({*store.runs.groups_of(reasons).values()} & roster.groups.keys()):
+            if roster.members_of(group):
+                engine.grouping.member_left(group)
+            else:
+                engine.set_aside((), [group])
+        cut = engine.ticks.pending()
+        if cut is not None:
+            gone = [n for n in cut.queries if n not in roster.runs]
+            record = msgspec.msgpack.encode(_without(cut, gone, roster.runs))
+            store.write_tick(cut.number, record)
+
+
+def parked_now(engine: SharedEngine, book: Book) -> dict[str, Parked]:
+    """The queries that are parked, at a start. One that another version could not run, and without
+    which no tick has run since, is none of them any more: it may be tried again."""
+    store = engine.store
+    parked = book.parked()
+    if store.tick()[1] is None:
+        tick, groups = store.tick()[0], store.runs.groups_of(parked)
+        again = [
+            name
+            for name, of in parked.items()
+            if of.error.startswith(UNREADABLE)
+            and of.tick == tick
+            and (name not in groups or groups[name] in engine.roster.groups)
+        ]
+        book.unpark(again)
+        parked = {n: p for n, p in parked.items() if n not in again}
     return parked
 
 

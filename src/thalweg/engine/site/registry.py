@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.replacing import CannotReplace
+from thalweg.engine.shared.registering import Past
+from thalweg.engine.shared.replacing import CannotReplace, can_be_told
 from thalweg.engine.site import source_folders
-from thalweg.engine.site.book import Book, script_of
+from thalweg.engine.site.authors import author_now, made_by
+from thalweg.engine.site.book import SINK, Book, Parked, Statement
 from thalweg.engine.site.feeds import Feeds
 from thalweg.engine.site.outlet import SiteOutlet
+from thalweg.engine.site.parking import park_unreadable, parked_now
+from thalweg.engine.site.restoring import NAME, NO_SHAPE, registered, restored
 from thalweg.engine.site.scripts import (
     Change,
     Compiled,
@@ -24,14 +28,15 @@ from thalweg.engine.site.scripts import (
 )
 from thalweg.engine.site.sinks import Sinks
 from thalweg.engine.site.tick_gate import TickGate
+from thalweg.engine.site.writing import write_rows
 from thalweg.engine.sources.feed import Source
 from thalweg.engine.sources.registry import is_pushed
-from thalweg.plan.catalog import Catalog, Definition, QueryDef, SinkDef, StreamDef
+from thalweg.plan.catalog import Catalog, Definition, QueryDef, SetAside, SinkDef, StreamDef
 from thalweg.plan.nodes import Node
 from thalweg.plan.shapes import Shape, shape_of
 
 OpenSource = Callable[[StreamDef, Path], Source]
-_NAME = "<catalog>"
+NO_PASTS: Mapping[str, Past] = {}
 PARCEL = 1_000  # queries that are registered again at once
 
 
@@ -63,29 +68,50 @@ class Registry:
 
     def restore(self) -> None:
         """The catalog as it was; queries go on where they were, sources where they stopped."""
-        parked = self._book.parked()
         with _without_collections():
-            self._restore_definitions(parked)
+            self._restore_definitions(parked_now(self._engine, self._book))
         self._engine.adopt_relations()
-        source_folders.sweep(self._engine.store, (s.name for s in self.catalog.streams()))
-        self._sinks.restore(self.catalog, parked)
+        source_folders.sweep(self._engine.store, self._stream_names(self.catalog))
+        self._sinks.restore(self.catalog, self._book.parked())
         self._begin_feeds(self.catalog.streams())
 
-    def _restore_definitions(self, parked: Container[str]) -> None:
+    def _restore_definitions(self, parked: Mapping[str, Parked]) -> None:
         """From the texts, in parcels: the plans of all queries at once would take much space."""
         readable, queries = Catalog(), Catalog()
+        with_shapes, failed = self._book.with_shapes(), dict[str, str]()
         for stage in self._book.stages():
             self._read_by.update(dict.fromkeys(queries.definitions, readable))
-            readable = self._compiler(script_of(stage.texts), readable, name=_NAME).catalog
+            readable = restored(self._compiler, stage.statements, readable).catalog
             self._register(readable.definitions.values())
             self.catalog = Catalog({**readable.definitions, **queries.definitions})
-            for texts in self._book.query_texts(stage, PARCEL):
-                script = self._compiler(script_of(texts), self.catalog, name=_NAME)
-                self._register(q for q in script.queries if q.name not in parked)
-                self._settle(script.catalog, script.queries)
+            for statements in self._book.queries_of(stage, PARCEL):
+                found = restored(self._compiler, statements, self.catalog, self._unreadable)
+                failed.update(found.failed)
+                running = [q for q in found.queries if q.name not in parked]
+                failed.update(registered(self._register, running))
+                aside = [q for q in found.queries if q.name in parked]
+                self._engine.keep_aside(aside)
+                for query in aside:
+                    query.reason = parked[query.name].error
+                fresh = [q for q in found.queries if q.name not in with_shapes]
+                self._book.write_shapes((q.name, q.shape or self._one_shape(q)) for q in fresh)
+                self._settle(found.catalog, found.queries)
             queries = Catalog({q.name.lower(): q for q in self.catalog.queries()})
-        sinks = script_of(self._book.sink_texts())
-        self.catalog = self._compiler(sinks, self.catalog, name=_NAME).catalog
+        sinks = self._book.sink_statements()
+        self.catalog = restored(self._compiler, sinks, self.catalog).catalog
+        park_unreadable(
+            self._engine, self._book, {n: r for n, r in failed.items() if n not in parked}
+        )
+
+    def _unreadable(self, statement: Statement, reason: str) -> QueryDef:
+        shape = self._book.shape(statement.name) or NO_SHAPE
+        return QueryDef.unreadable(statement.name, statement.text, shape, reason, self._recompile)
+
+    @staticmethod
+    def _stream_names(catalog: Catalog) -> Iterator[str]:
+        """Also of those that are set aside: what they have read stays."""
+        yield from (s.name for s in catalog.streams())
+        yield from (d.name for d in catalog.set_aside())
 
     def _settle(self, catalog: Catalog, fresh: Iterable[QueryDef]) -> None:
         """The catalog stands; its new queries are registered, and their plans can go."""
@@ -100,7 +126,7 @@ class Registry:
 
     def _recompile(self, query: QueryDef) -> Node:
         readable = self._read_by.get(query.name.lower()) or self._readable_now()
-        return self._compiler(query.text, readable, name=_NAME).queries[0].plan
+        return self._compiler(query.text, readable, name=NAME).queries[0].plan
 
     def _readable_now(self) -> Catalog:
         """What queries can read."""
@@ -109,18 +135,27 @@ class Registry:
             self._readable = catalog, Catalog(_without_queries(catalog))
         return self._readable[1]
 
-    def execute(self, text: str, name: str, folder: Path | None) -> Script:
-        """Compile, write down in one transaction, apply. Any failure leaves all as it was."""
+    def execute(
+        self, text: str, name: str, folder: Path | None, pasts: Mapping[str, Past] = NO_PASTS
+    ) -> Script:
+        """Compile, write down in one transaction, apply. Any failure leaves all as it was.
+
+        `pasts` are those of streams of the script that have begun elsewhere."""
         with self._gate.between_ticks(), _without_collections():
             script = self._compiler(text, self.catalog, name=name)
-            self._apply([script], [Text(text, folder)])
+            self._apply([script], [Text(text, folder)], pasts)
             return script
 
-    def execute_each(self, texts: Sequence[Text], compiler: CompileEach) -> Sequence[Script]:
+    def execute_each(
+        self,
+        texts: Sequence[Text],
+        compiler: CompileEach,
+        pasts: Mapping[str, Past] = NO_PASTS,
+    ) -> Sequence[Script]:
         """As `execute`, for all statements in which the compiler finds no mistake."""
         with self._gate.between_ticks(), _without_collections():
             scripts = compiler([t.cql for t in texts], self.catalog)
-            self._apply(scripts, texts)
+            self._apply(scripts, texts, pasts)
             return scripts
 
     def change(self, make: Compiled) -> None:
@@ -128,12 +163,22 @@ class Registry:
         with self._gate.between_ticks(), _without_collections():
             self._apply(*make(self.catalog))
 
-    def _apply(self, scripts: Sequence[Script], texts: Sequence[Text]) -> None:
+    def _apply(
+        self,
+        scripts: Sequence[Script],
+        texts: Sequence[Text],
+        pasts: Mapping[str, Past] = NO_PASTS,
+    ) -> None:
         """What scripts that were compiled one after the other change."""
         if not scripts:
             return
-        catalog = scripts[-1].catalog
+        author = author_now()
+        if author is not None:
+            author.check(scripts, self.catalog)
         changes = [c for script in scripts for c in script.changes]
+        stuck = self._stuck(changes)
+        changes = [c for c in changes if c.replaced not in stuck]
+        catalog = _with(scripts[-1].catalog, stuck)
         work = _work(changes, self.catalog, catalog)
         folders = _folders(scripts, texts)
         for stream in (*work.streams, *work.altered):
@@ -153,20 +198,29 @@ class Registry:
         before, read_by = self._engine.standing(), self._read_by.copy()
         opened: list[SinkDef] = []
         try:
-            with self._engine.store.transaction():
+            with self._engine.landing.exclusively(), self._engine.store.transaction():
                 for script, text in zip(scripts, texts, strict=True):
-                    self._write(script, text)
+                    self._write([c for c in script.changes if c.replaced not in stuck], text)
+                if author is not None:
+                    made = made_by(author, changes, self.catalog, catalog)
+                    self._book.write_owners(made, author.name)
                 for definition in work.dropped:
                     self._unregister(definition)
                 self._alter(work)
-                self._register([*work.streams, *work.queries])
+                since = {name: past.complete_from for name, past in pasts.items()}
+                self._engine.store.inputs.complete_only_from(since)
+                self._register([*work.streams, *work.queries], pasts)
                 self._engine.replace_queries(work.replaced)
+                fresh = [*work.queries, *(new for _, new in work.replaced)]
+                self._book.write_shapes((q.name, q.shape or self._one_shape(q)) for q in fresh)
                 for stream in work.streams:
                     source_folders.begin(self._engine.store, stream.name)
                 for sink in work.sinks:
                     opened.append(sink)
                     self._sinks.add(sink, (folders.get(sink.name) or self._base_folder).resolve())
                 self._engine.resubscribe()
+                writes = [w for script in scripts for w in script.writes]
+                changed = write_rows(self._engine, self._feeds, catalog, writes)
         except BaseException:
             # The transaction took back what was written; take back what was done.
             for sink in opened:
@@ -176,10 +230,15 @@ class Registry:
             self._read_by = read_by
             self._begin_feeds(halted)
             raise
-        self._settle(catalog, [*work.queries, *(new for _, new in work.replaced)])
+        self._settle(catalog, fresh)
+        if any(old.reason is not None for old, _ in work.replaced):
+            self._sinks.restore(catalog, self._book.parked())  # they were closed with the query
+            self._engine.resubscribe()
         if halted:
-            source_folders.sweep(self._engine.store, (s.name for s in catalog.streams()))
+            source_folders.sweep(self._engine.store, self._stream_names(catalog))
         self._begin_feeds([*work.streams, *work.altered])
+        for name in changed:
+            self._feeds.arrived(name)
 
     def _check_sinks(self, old: QueryDef, new: QueryDef) -> None:
         if shape_of(old).columns == shape_of(new).columns:
@@ -203,10 +262,22 @@ class Registry:
         for query in (*work.queries, *(new for _, new in work.replaced), *work.rewritten):
             self._read_by.pop(query.name.lower(), None)
 
-    def _write(self, script: Script, text: Text) -> None:
+    def _stuck(self, changes: Sequence[Change]) -> list[QueryDef]:
+        """Parked queries that would come back with a view that is replaced, if it were known what
+        they hold: they stay parked."""
+        return [
+            c.replaced
+            for c in changes
+            if isinstance(c.replaced, QueryDef)
+            and c.replaced.reason is not None
+            and c.text == c.replaced.text
+            and not can_be_told(self._engine, c.replaced)
+        ]
+
+    def _write(self, changes: Sequence[Change], text: Text) -> None:
         where = str(text.folder.resolve()) if text.folder is not None else None
         fresh: list[tuple[Definition, str, str | None]] = []
-        for change in script.changes:
+        for change in changes:
             definition = change.definition
             if not change.dropped and change.replaced is None:
                 has_paths = isinstance(definition, StreamDef | SinkDef)
@@ -225,14 +296,16 @@ class Registry:
                 self._book.redefine(definition, change.text)
         self._book.define(fresh)
 
-    def _register(self, definitions: Iterable[Definition]) -> None:
+    def _register(
+        self, definitions: Iterable[Definition], pasts: Mapping[str, Past] = NO_PASTS
+    ) -> None:
         queries = []
         for definition in definitions:
             if isinstance(definition, StreamDef):
                 self._engine.add_stream(definition)
             elif isinstance(definition, QueryDef):
                 queries.append(definition)
-        self._engine.add_queries(queries)
+        self._engine.add_queries(queries, pasts=pasts)
 
     def _unregister(self, definition: Definition) -> None:
         if isinstance(definition, QueryDef):
@@ -244,6 +317,17 @@ class Registry:
             source_folders.end(self._engine.store, definition.name)
         elif isinstance(definition, SinkDef):
             self._sinks.remove(definition.query, definition.name)
+        elif isinstance(definition, SetAside):
+            self._unregister_aside(definition)
+
+    def _unregister_aside(self, definition: SetAside) -> None:
+        if definition.kind == SINK:
+            for sink in self._book.all_sinks():
+                if sink.name == definition.name:
+                    self._sinks.remove(sink.query, sink.name)
+        elif definition.kind != "view":
+            self._engine.drop_stream(definition.name)
+            source_folders.end(self._engine.store, definition.name)
 
     def _begin_feeds(self, streams: Iterable[StreamDef]) -> None:
         for stream in streams:
@@ -308,6 +392,12 @@ def _work(changes: Sequence[Change], before: Catalog, after: Catalog) -> _Work:
             else:
                 work.queries.append(definition)
     return work
+
+
+def _with(catalog: Catalog, definitions: Sequence[Definition]) -> Catalog:
+    for definition in definitions:
+        catalog = catalog.with_definition(definition)
+    return catalog
 
 
 def _without_queries(catalog: Catalog) -> dict[str, Definition]:

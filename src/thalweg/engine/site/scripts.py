@@ -64,6 +64,9 @@ class Script(Protocol):
     @property
     def notes(self) -> Sequence[str]: ...  # about statements that change nothing
 
+    @property
+    def kept(self) -> Sequence[QueryDef]: ...  # queries that such statements have found
+
 
 class Compiler(Protocol):
     def __call__(self, text: str, catalog: Catalog, *, name: str) -> Script: ...

@@ -11,7 +11,7 @@ from pathlib import Path
 from thalweg.engine.failures import FAILURES, will_pass
 from thalweg.engine.sinks.base import Sink, SinkError
 from thalweg.engine.sinks.registry import location
-from thalweg.engine.site.book import Book
+from thalweg.engine.site.book import Book, SinkRow
 from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.plan.catalog import Catalog, SinkDef
 
@@ -50,15 +50,20 @@ class Sinks:
         except SinkError as error:
             error.sink = sink.name
             raise
-        self._book.add_sink(sink.query, sink.name, sink.target, str(folder))
+        self._book.add_sink(sink.query, sink.name, sink.target, str(folder), dict(sink.options))
 
-    def resumed(self, query: str, target: str, folder: Path) -> str | None:
+    def resumed(
+        self, query: str, target: str, folder: Path, options: Mapping[str, str]
+    ) -> str | None:
         """Bring a sink that was given up at this place back to life, behind the last rows that it
-        committed; gives its name, if there is one. Raises SinkError."""
+        committed, with the options that it had, if no others are given; gives its name, if there is
+        one. Raises SinkError."""
         name = self._book.failed_sink(query, target, str(folder))
         if name is not None:
-            self._attach(SinkDef(name, query, target), self._open(target, folder, {}))
+            known = options or self._book.sink_options().get((query, name), {})
+            self._attach(SinkDef(name, query, target), self._open(target, folder, known))
             self._book.revive_sink(query, name)
+            self._book.write_sink_options(query, name, known)
         return name
 
     def _attach(self, sink: SinkDef, opened: Sink) -> None:
@@ -71,7 +76,9 @@ class Sinks:
         mine = location(sink.target, folder)
         for other in self._book.all_sinks():
             if (other.query, other.name) == (sink.query, sink.name):
-                raise SinkError(f"{sink.query} already has a sink {sink.name}")
+                raise SinkError(
+                    f"{sink.query} already has a sink {sink.name}: choose another name, or drop it"
+                )
             there = location(other.target, Path(other.folder)) if other.folder else None
             if mine is not None and mine == there:
                 raise SinkError(
@@ -89,6 +96,7 @@ class Sinks:
 
     def restore(self, catalog: Catalog, parked: Container[str]) -> None:
         """Those that stood, where they were."""
+        written = self._book.sink_options()
         for sink in self._book.all_sinks():
             is_open = self._outlet.has(sink.query, sink.name)
             if (
@@ -97,8 +105,7 @@ class Sinks:
                 and not is_open
                 and sink.query not in parked
             ):
-                found = catalog.find(sink.name)
-                options = dict(found.options) if isinstance(found, SinkDef) else {}
+                options = _options(sink, catalog, written)
                 self._attach_again(sink.query, sink.name, sink.target, Path(sink.folder), options)
 
     def _attach_again(
@@ -119,11 +126,18 @@ class Sinks:
                 self._book.fail_sink(query, name, f"{type(error).__name__}: {error}")
 
     def all(self, catalog: Catalog) -> list[Attached]:
-        found = []
+        found, written = [], self._book.sink_options()
         for sink in self._book.all_sinks():
-            named = catalog.find(sink.name)
-            options = dict(named.options) if isinstance(named, SinkDef) else {}
+            options = _options(sink, catalog, written)
             found.append(
                 Attached(sink.name, sink.query, sink.target, options, sink.folder, sink.error)
             )
         return found
+
+
+def _options(
+    sink: SinkRow, catalog: Catalog, written: Mapping[tuple[str, str], dict[str, str]]
+) -> dict[str, str]:
+    named = catalog.find(sink.name)
+    of_statement = dict(named.options) if isinstance(named, SinkDef) else {}
+    return written.get((sink.query, sink.name), of_statement)

@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.ingest.batch_ids import is_known
 from thalweg.engine.shared.ingest.landing import Receipt
+from thalweg.engine.shared.registering import Past
 from thalweg.engine.shared.tick.executors import Executor
 from thalweg.engine.sinks.base import Sink
 from thalweg.engine.sinks.registry import open_sink
@@ -27,7 +28,7 @@ from thalweg.engine.site.errors import SiteError, Unknown, WrongUse
 from thalweg.engine.site.explaining import explain
 from thalweg.engine.site.explaining_groups import explain_group, explain_groups, explain_why
 from thalweg.engine.site.explanation import Explanation
-from thalweg.engine.site.feeds import Feeds, SiteFeed, TableFeed
+from thalweg.engine.site.feeds import Feeds, SiteFeed
 from thalweg.engine.site.following import follow_pages
 from thalweg.engine.site.history import Notice, notices
 from thalweg.engine.site.listeners import Listeners
@@ -37,7 +38,7 @@ from thalweg.engine.site.now import Content, content_of, select
 from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.positions import START, Position
 from thalweg.engine.site.reading import Changes, Page, Reader
-from thalweg.engine.site.registry import OpenSource, Registry
+from thalweg.engine.site.registry import NO_PASTS, OpenSource, Registry
 from thalweg.engine.site.scripts import Compiled, CompileEach, Compiler, Script, Text
 from thalweg.engine.site.settings import SiteSettings
 from thalweg.engine.site.sinks import OpenSink, Sinks
@@ -45,8 +46,8 @@ from thalweg.engine.site.status import Health, QueryStatus, StreamStatus, instan
 from thalweg.engine.site.status_collector import StatusCollector
 from thalweg.engine.site.tick_gate import TickGate
 from thalweg.engine.site.ticker import Ticked, Ticker
+from thalweg.engine.site.writing import fed_elsewhere, finished
 from thalweg.engine.sources.feed import Source
-from thalweg.engine.sources.rows import frame_of
 from thalweg.plan.catalog import Catalog, QueryDef, SinkDef, StreamDef
 from thalweg.plan.shapes import shape_of
 from thalweg.plan.windows import FOREVER
@@ -96,6 +97,7 @@ class Site:
             rows=self.settings.tick_rows,
             interval_s=self.settings.tick_interval_s,
             committed=self._ticked,
+            parked=self._parked,
         )
         self.changes = Changes()
         self.status = StatusCollector(self)
@@ -149,23 +151,34 @@ class Site:
     def catalog(self) -> Catalog:
         return self.registry.catalog
 
-    def execute(self, text: str, *, name: str = "<cql>", folder: Path | None = None) -> Script:
+    def execute(
+        self,
+        text: str,
+        *,
+        name: str = "<cql>",
+        folder: Path | None = None,
+        pasts: Mapping[str, Past] = NO_PASTS,
+    ) -> Script:
         """Run a script: all of it, or, if it has a mistake, nothing.
 
         `folder` is where relative paths in it start; the site's own folder if none is given.
+        `pasts` are those of streams in it that have begun at another node.
         """
-        script = self.registry.execute(text, name, folder)
-        self._write([script])
+        script = self.registry.execute(text, name, folder, pasts)
         self.ticker.wake()
         self._tell()
         return script
 
-    def execute_each(self, texts: Sequence[Text], compiler: CompileEach) -> Sequence[Script]:
+    def execute_each(
+        self,
+        texts: Sequence[Text],
+        compiler: CompileEach,
+        pasts: Mapping[str, Past] = NO_PASTS,
+    ) -> Sequence[Script]:
         """Run the statements of texts, in order and in one transaction, but for those in which the
         compiler finds a mistake. If there is something else wrong with one of them, nothing is
         run."""
-        scripts = self.registry.execute_each(texts, compiler)
-        self._write(scripts)
+        scripts = self.registry.execute_each(texts, compiler, pasts)
         self.ticker.wake()
         self._tell()
         return scripts
@@ -225,7 +238,7 @@ class Site:
         if store.inputs.floor(stream.name) < FOREVER:
             return
         if batch_id is None or not is_known(store, stream.name, batch_id):
-            raise WrongUse(f"{stream.name} was finished; drop and re-create it to push again")
+            raise finished(stream)
 
     def heartbeat(self, stream: str, instant: int, *, partition: int = 0) -> None:
         """Promise that no tuple below this instant will come."""
@@ -244,20 +257,6 @@ class Site:
         if not self.ticker.wait_until_resting(timeout_s):
             reason = self.ticker.error or "it is still at work"
             raise SiteError(f"the engine has not come to rest in {timeout_s:g} s: {reason}")
-
-    def _write(self, scripts: Sequence[Script]) -> None:
-        """What INSERT and DELETE say, in order, once all definitions stand."""
-        for write in (w for script in scripts for w in script.writes):
-            feed = self._open_feed(write.stream.name)
-            if write.gone is None:
-                rows = [dict(zip(write.columns, row, strict=True)) for row in write.rows]
-                receipt = feed.push(frame_of(write.stream, rows))
-            else:
-                assert isinstance(feed, TableFeed), "the compiler knows tables"
-                receipt = feed.delete(write.gone)
-            if receipt.rejected or receipt.late:
-                reason = receipt.reason or "its timestamp is behind what is final"
-                raise WrongUse(f"INSERT INTO {write.stream.name}: {reason}")
 
     # --- output
 
@@ -280,6 +279,11 @@ class Site:
 
     def reader(self, query: QueryDef) -> Reader:
         """Reads what the query has said."""
+        if query.reason is not None and not self.engine.can_read(query.name):
+            raise WrongUse(
+                f"{query.name} is parked, and its rows can't be told: {query.reason}. "
+                "Open the data directory with the version that wrote it to read them."
+            )
         return Reader(self.engine, query.name, lambda: self._columns(query))
 
     def _columns(self, query: QueryDef) -> tuple[str, ...]:
@@ -330,18 +334,25 @@ class Site:
             self.sinks.remove(found.name, name)
             self.engine.resubscribe()
 
-    def write_to(self, query: str, target: str, folder: Path | None = None) -> str:
+    def write_to(
+        self,
+        query: str,
+        target: str,
+        folder: Path | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> str:
         """Write what the query says from the next tick on to `jsonl:FILE`, `parquet:FOLDER` or
         another sink (`sinks.registry`), and go on with it after every restart; gives the sink's
         name. Relative paths start at `folder`. One that was given up there goes on behind the last
-        rows that it committed. CREATE SINK does the same, with options."""
+        rows that it committed. CREATE SINK does the same, with a name."""
         found = self.query(query)
         base = (folder or self.settings.base_folder).resolve()
         with self.gate.between_ticks(), self.engine.store.transaction():
-            name = self.sinks.resumed(found.name, target, base)
+            given = {k.lower(): v for k, v in (options or {}).items()}
+            name = self.sinks.resumed(found.name, target, base, given)
             if name is None:
                 name = self.sinks.free_name(found.name)
-                self.sinks.add(SinkDef(name, found.name, target), base)
+                self.sinks.add(SinkDef(name, found.name, target, tuple(given.items())), base)
             self.engine.resubscribe()
         return name
 
@@ -395,10 +406,7 @@ class Site:
         if feed is None:
             raise SiteError(f"{found.name} is being made or dropped: try again")
         if feed.thread is not None:
-            raise WrongUse(
-                f"{kind_of(found)} {found.name} is fed from {found.source or 'this process'!r}: "
-                "tuples can only be pushed to one without FROM"
-            )
+            raise fed_elsewhere(found)
         return feed
 
     def _landed(self) -> None:
@@ -408,6 +416,12 @@ class Site:
         self.status.ticked(done)
         self._measured.ticked(done)
         self._tell()
+
+    def _parked(self, errors: Mapping[str, str]) -> None:
+        for name, error in errors.items():
+            query = self.catalog.find(name)
+            if isinstance(query, QueryDef):
+                query.reason = error
 
     def _tell(self) -> None:
         """Let readers and listeners look again."""

@@ -15,6 +15,7 @@ from thalweg.engine.site.book import Parked, kind_of
 from thalweg.engine.site.errors import Unknown
 from thalweg.engine.site.groups import GroupStatus, group_status
 from thalweg.engine.site.history import completion
+from thalweg.engine.site.publications import is_internal
 from thalweg.engine.site.savings import Cost
 from thalweg.engine.site.status import (
     Health,
@@ -68,6 +69,8 @@ class StatusCollector:
                 yield f"{name} of query {query} ({target}) was given up: {error}"
         for query, parked in self.site.book.parked().items():
             yield f"query {query} is parked since tick {parked.tick}: {parked.error}"
+        for aside in self.site.catalog.set_aside():
+            yield f"{aside.kind} {aside.name} is set aside: {aside.reason}"
 
     # --- queries
 
@@ -79,7 +82,7 @@ class StatusCollector:
             sinks.setdefault(query, []).append(SinkStatus(name, target, error))
         sizes = Counter(self.site.engine.roster.group_of.values())
         texts = {name: text for name, _, text in self.site.book.definitions()}
-        queries = self.site.catalog.queries()
+        queries = [q for q in self.site.catalog.queries() if not is_internal(q)]
         lineages = self.site.engine.store.versions.lineages(q.name for q in queries)
         return [
             self._query(
@@ -199,6 +202,7 @@ class StatusCollector:
         return [
             self._stream(s, partitions.get(s.name, []), backlog.get(s.name, 0), aside)
             for s in self.site.catalog.streams()
+            if not is_internal(s)
         ]
 
     def _stream(

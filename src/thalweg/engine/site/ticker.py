@@ -1,4 +1,4 @@
-"""The thread that ticks: as soon as something has landed, but not more often than is useful."""
+"""The thread that ticks: as soon as that says something, but not more often than is useful."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from thalweg.engine.failures import FAILURES
@@ -16,13 +16,14 @@ from thalweg.engine.site.book import Book
 from thalweg.engine.site.feeds import Feeds
 from thalweg.engine.site.outlet import SinkFailed, SiteOutlet
 from thalweg.engine.site.parking import is_environment_error, last_line, park_culprits
-from thalweg.engine.site.supervised import SupervisedThread
 from thalweg.engine.site.tick_gate import TickGate
+from thalweg.engine.site.tick_pace import TickPace
+from thalweg.engine.supervised import SupervisedThread
 
 log = logging.getLogger(__name__)
 
 TICK_ROWS = 500_000  # at most so many tuples to a tick: bounds its memory and its latency
-TICK_INTERVAL_S = 0.05  # between the starts of two ticks, so that small batches gather
+TICK_INTERVAL_S = 0.05  # between ticks where many follow upon each other (`tick_pace`)
 PATIENCE = 3  # attempts at a tick before somebody is held responsible
 _LONGEST_PAUSE_S = 5.0
 _IDLE_CHECK_S = 0.1
@@ -50,14 +51,15 @@ class Ticker:
         rows: int = TICK_ROWS,
         interval_s: float = TICK_INTERVAL_S,
         committed: Callable[[Ticked], None] = lambda _: None,
+        parked: Callable[[Mapping[str, str]], None] = lambda _: None,
     ) -> None:
         self.engine, self.feeds, self.outlet, self.book = engine, feeds, outlet, book
         self._gate = gate
-        self.rows, self.interval_s = rows, interval_s
+        self.rows, self._pace = rows, TickPace(interval_s)
         self.recent: deque[Ticked] = deque(maxlen=_REMEMBERED)
         self.error: str | None = None  # of the tick that is being tried
         self.attempts = 0
-        self._committed = committed
+        self._committed, self._parked = committed, parked
         self._woken, self._stop = threading.Event(), threading.Event()
         self._resting = threading.Event()  # nothing was left to do when last looked
         self._thread = SupervisedThread("ticker", self._loop, stop=self._stop, failed=self._failed)
@@ -89,12 +91,19 @@ class Ticker:
             began = time.monotonic()
             self._gate.before_tick()
             self._woken.clear()
-            tick = self.engine.tick(limit=self.rows, is_idle=self.feeds.is_idle)
+            left_s = self._pace.gather_s(began)
+            tick = self.engine.tick(limit=self.rows, is_idle=self.feeds.is_idle, patient=left_s > 0)
             if tick is not None:
+                self._pace.ticked(began)
                 self._done(tick)
-                self._stop.wait(self.interval_s - (time.monotonic() - began))
+                self._stop.wait(self._pace.pause_s(time.monotonic()))
                 continue
             self.error, self.attempts = None, 0
+            if left_s > 0 and self.engine.store.inputs.has_landed():
+                self._pace.gathers(began)
+                self._woken.wait(left_s)
+                continue
+            self._pace.rests()
             if not self._woken.is_set():
                 self._resting.set()
                 self._rest()
@@ -134,5 +143,7 @@ class Ticker:
                 self.outlet.give_up(error.query, error.sink)
                 self.book.fail_sink(error.query, error.sink, error.reason)
         elif not is_environment_error(error):
-            for name in park_culprits(self.engine, self.book):
+            parked = park_culprits(self.engine, self.book)
+            for name in parked:
                 self.outlet.detach(name)
+            self._parked(parked)

@@ -19,6 +19,11 @@ from thalweg.engine.shared.ingest.normalise import RAW, REFUSED
 _FURTHEST_S = 1 << 40  # some 35,000 years: beyond every TIMESTAMP, and far from an overflow
 _DIGITS = 38  # of a DECIMAL
 _MOST_SHOWN = 200  # characters of a value
+_BINARY = {
+    pa.string(): pa.binary(),
+    pa.large_string(): pa.large_binary(),
+    pa.string_view(): pa.binary_view(),
+}
 
 
 def frame_of_arrow(
@@ -105,6 +110,8 @@ def _plain(given: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
     column = given if isinstance(given, pa.ChunkedArray) else pa.chunked_array([given])
     while True:
         kind = column.type
+        for chunk in column.chunks:
+            _check(chunk)
         if isinstance(kind, pa.DictionaryType):
             column = column.cast(kind.value_type)
         elif isinstance(kind, pa.RunEndEncodedType):
@@ -121,6 +128,27 @@ def _plain(given: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_timestamp(kind):
         return _without_zone(column)
     return column
+
+
+def _check(chunk: pa.Array) -> None:
+    """Raises pa.ArrowInvalid where the buffers do not hold what they should. Before anything else:
+    Arrow's own kernels read beyond them, and decoding runs that contradict each other crashes."""
+    chunk.validate()
+    if isinstance(chunk, pa.DictionaryArray | pa.RunEndEncodedArray):
+        _as_bytes(chunk).validate(full=True)
+
+
+def _as_bytes(encoded: pa.DictionaryArray | pa.RunEndEncodedArray) -> pa.Array:
+    """The same with bytes for texts: one that is not UTF-8 refuses its rows alone."""
+    is_dictionary = isinstance(encoded, pa.DictionaryArray)
+    values = encoded.dictionary if is_dictionary else encoded.values
+    values.validate()
+    if not _is_text(values.type):
+        return encoded
+    binary = values.view(_BINARY[values.type])
+    if is_dictionary:
+        return pa.DictionaryArray.from_arrays(encoded.indices, binary, safe=False)
+    return pa.RunEndEncodedArray.from_arrays(encoded.run_ends, binary)
 
 
 def _without_zone(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 import polars as pl
 
-from thalweg.engine.shared.ingest.landing import Receipt
+from thalweg.engine.shared.ingest.landing import Landing as EngineLanding
+from thalweg.engine.shared.ingest.landing import Positions, Receipt
+from thalweg.engine.shared.ingest.task_landing import Place, Written
 from thalweg.engine.shared.state.names import source_folder
 from thalweg.plan.catalog import StreamDef
 
@@ -40,7 +43,13 @@ class Landing(Protocol):
         *,
         partition: int = 0,
         batch_id: str | None = None,
+        positions: Positions | None = None,
         resume: bytes | None = None,
+        promise: int | None = None,
+    ) -> Receipt: ...
+
+    def adopt(
+        self, stream: StreamDef, batch: pl.DataFrame, positions: Positions, resume: bytes
     ) -> Receipt: ...
 
     def resume_point(self, stream: StreamDef, partition: int = 0) -> bytes | None: ...
@@ -108,14 +117,23 @@ class Feed:
         *,
         partition: int = 0,
         batch_id: str | None = None,
+        positions: Positions | None = None,
         resume: bytes | None = None,
+        promise: int | None = None,
         patience_s: float | None = None,
     ) -> Receipt:
         """Deliver tuples in order; durable when it returns, and slow while the engine is behind.
-        With patience, Full is raised once that is at its end."""
+        With patience, Full is raised once that is at its end. `positions` are those that the
+        tuples have got elsewhere; `promise` is a heartbeat behind them, durable with them."""
         self.wait_for_room(patience_s)
         receipt = self.engine.landing.push(
-            self.stream, batch, partition=partition, batch_id=batch_id, resume=resume
+            self.stream,
+            batch,
+            partition=partition,
+            batch_id=batch_id,
+            positions=positions,
+            resume=resume,
+            promise=promise,
         )
         self.arrived(partition)
         return receipt
@@ -127,6 +145,38 @@ class Feed:
                 raise Full(backlog)
             if self.wait(_POLL_S):
                 raise Stopped
+
+    # --- what tasks land
+
+    @property
+    def lands_in_tasks(self) -> bool:
+        """Whether tasks may type, judge and write tuples of this stream (`ingest.task_landing`)."""
+        return isinstance(self.engine.landing, EngineLanding) and not self.stream.is_table
+
+    def place(self, partition: int) -> Place:
+        return self._engine_landing.place(self.stream, partition)
+
+    def take(self, parts: Sequence[Written]) -> None:
+        """List what tasks have written; Moved if they have to do it again."""
+        self._engine_landing.take(self.stream, parts)
+        for part in parts:
+            self.arrived(part.partition)
+
+    @property
+    def landing_folder(self) -> Path:
+        """Where tasks write."""
+        return self._engine_landing.folder.resolve()
+
+    @property
+    def is_durable(self) -> bool:
+        return self._engine_landing.durable
+
+    @property
+    def _engine_landing(self) -> EngineLanding:
+        assert isinstance(self.engine.landing, EngineLanding), "lands_in_tasks says so"
+        return self.engine.landing
+
+    # ---
 
     def resume_point(self, partition: int = 0) -> bytes | None:
         return self.engine.landing.resume_point(self.stream, partition)

@@ -1,33 +1,58 @@
-"""Kafka as a source, through Spark's own connector: `kafka:host:9092/topic`.
+"""Kafka as a source: `kafka:host:9092/topic`.
 
 A record's value is a JSON object. A topic's partitions are the stream's partitions, each in the
-order of its offsets. With every batch the book keeps the offset behind it, so what Spark repeats
-after a crash is known.
+order of its offsets. The driver chooses a range of offsets for each partition; Spark's connector
+reads each range in a task of its own, where records are parsed, judged and written (`kafka_task`).
+Files, newest instants and offsets are committed in one transaction of the book, which is the only
+truth about what was read: what a crash interrupts is read again.
+
+No record is passed over in silence: offsets that are gone before they were read, or a topic that
+was created again, end the source with the reason, until it is allowed to go on (`on_loss 'skip'`).
 """
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Mapping
 
+import msgspec
 import polars as pl
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
 
-from thalweg.engine.kafka import Address, Cluster, KafkaError, demand_connector, parse_address
+from thalweg.engine.kafka import (
+    Address,
+    KafkaError,
+    TopicState,
+    TopicWatch,
+    demand_connector,
+    parse_address,
+)
+from thalweg.engine.shared.ingest.task_landing import Moved, Written
 from thalweg.engine.sources.errors import SourceError, suggestion
 from thalweg.engine.sources.feed import Feed
 from thalweg.engine.sources.files.json_lines import JsonLines
-from thalweg.engine.sources.files.lines import Block
-from thalweg.engine.sources.files.watch import raise_if_failed
+from thalweg.engine.sources.kafka_offsets import (
+    Loss,
+    Position,
+    Range,
+    behind_losses,
+    losses,
+    next_ranges,
+    position_of,
+)
+from thalweg.engine.sources.kafka_task import LandRecords, Records, read_report
 from thalweg.engine.sources.options import Options
-from thalweg.engine.sources.pieces import pieces_of
 from thalweg.engine.sources.rows import columns_of
-from thalweg.engine.sources.staging import FILE, START
 from thalweg.plan.catalog import StreamDef
 
 _LOOK_S = 0.1
-_OFFSETS_PER_BATCH = 500_000
-_NOTHING = b"null"  # in place of a value that is missing or blank: a line that is no object
+_LOOK_AT_ALL_S = 2.0  # for partitions that are new, and a topic that is another one
+OFFSETS_PER_ROUND = 500_000
+FAIL, SKIP = "fail", "skip"
+
+Positions = dict[int, Position]
 
 
 class KafkaSource:
@@ -43,75 +68,152 @@ class KafkaSource:
         rows_per_batch: int,
         key: str | None = None,
         starting: str = "earliest",
+        on_loss: str = FAIL,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         self._session = spark.newSession()
         self._session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", rows_per_batch)
-        self._address, self._live, self._rows = address, live, rows_per_batch
-        self._key, self._starting = key, starting
+        self._address, self._live = address, live
+        self._starting, self._on_loss = starting, on_loss
         self._settings = dict(settings or {})
-        self._lines = JsonLines(stream)
+        self._records = Records(stream, address.topic, key)
+        self.offsets_per_round = OFFSETS_PER_ROUND
 
     def run(self, feed: Feed) -> None:
         plain = {name.removeprefix("kafka."): value for name, value in self._settings.items()}
-        feed.declare(Cluster(self._session, self._address, **plain).partitions())
+        with TopicWatch(self._session, self._address, **plain) as watch:
+            now = watch.state()
+            positions = self._begin(feed, now)
+            last = now.end
+            while not feed.stopped:
+                ranges = next_ranges(positions, last, self.offsets_per_round)
+                if ranges:
+                    feed.wait_for_room()
+                    self._take(feed, ranges, now.id)
+                    positions |= {p: Position(end, now.id) for p, (_, end) in ranges.items()}
+                elif not self._live:
+                    feed.finish()
+                    return
+                elif not self._wait_for_more(feed, watch, now):
+                    return
+                if self._live:
+                    now = watch.state()
+                    last = now.end
+                    self._go_on(feed, positions, now)
 
-        def take(frame: DataFrame, batch: int) -> None:
-            # Each partition is read by one task, so its records come in order.
-            for piece in pieces_of(frame, feed.folder / "pieces", self._rows, int):
-                self._deliver(feed, int(piece.file), piece.table())
+    def _wait_for_more(self, feed: Feed, watch: TopicWatch, now: TopicState) -> bool:
+        """Until there are records, or it is time to look at the whole topic; False at a stop."""
+        until = time.monotonic() + _LOOK_AT_ALL_S
+        while time.monotonic() < until:
+            if feed.wait(_LOOK_S):
+                return False
+            if watch.has_grown(now):
+                break
+        return True
 
-        writer = self._frame().writeStream.foreachBatch(take)
-        writer = writer.option("checkpointLocation", str(feed.folder / "checkpoint"))
-        trigger = {"processingTime": "0 seconds"} if self._live else {"availableNow": True}
-        query = writer.trigger(**trigger).start()
-        try:
-            while not feed.wait(_LOOK_S) and query.isActive:
-                raise_if_failed(query)
-            raise_if_failed(query)
-        finally:
-            query.stop()
-        if not self._live and not feed.stopped:
-            feed.finish()
+    # --- where to read
 
-    def _frame(self) -> DataFrame:
-        reader = self._session.readStream.format("kafka").options(
+    def _begin(self, feed: Feed, now: TopicState) -> Positions:
+        found = {p: feed.resume_point(p) for p in now.end}
+        positions = {p: position_of(packed) for p, packed in found.items() if packed is not None}
+        if not positions and self._starting == "latest":
+            positions = {p: Position(end, now.id) for p, end in now.end.items()}
+            self._note(feed, positions)  # else what comes before the first record is read is lost
+        self._go_on(feed, positions, now)
+        return positions
+
+    def _go_on(self, feed: Feed, positions: Positions, now: TopicState) -> None:
+        """Judge what has become of the topic, and get to know its new partitions."""
+        found = losses(positions, now, self._address.topic)
+        if found and self._on_loss == FAIL:
+            raise KafkaError(
+                f"{found[0].reason}. Nothing was skipped. To go on at offset "
+                f"{found[0].goes_on_at}, create {self._records.stream.name} again with "
+                "OPTIONS (on_loss 'skip')"
+            )
+        if found:
+            behind = behind_losses(found, now)
+            gone = {x.partition: positions.pop(x.partition) for x in found}
+            positions |= behind
+            self._note(feed, {**gone, **behind}, found)
+        for loss in found:
+            feed.warn(loss.reason)
+        fresh = [p for p in sorted(now.end) if p not in positions]
+        if fresh:
+            positions |= {p: Position(now.first[p], now.id) for p in fresh}
+            feed.declare(sorted(now.end))
+
+    def _note(self, feed: Feed, positions: Positions, said: list[Loss] | None = None) -> None:
+        """Durably: here it goes on, and this was lost."""
+        if not feed.lands_in_tasks:
+            return
+        told = {x.partition: [json.dumps({"row": None, "reason": x.reason})] for x in said or ()}
+        parts = []
+        for partition, position in positions.items():
+            place = feed.place(partition)
+            parts.append(
+                Written(
+                    partition,
+                    place,
+                    newest=place.newest,
+                    resume=position.packed(),
+                    told=told.get(partition, []),
+                )
+            )
+        feed.take(parts)
+
+    # --- reading
+
+    def _take(self, feed: Feed, ranges: Mapping[int, Range], topic: str) -> None:
+        if not feed.lands_in_tasks:
+            self._push(feed, ranges, topic)
+            return
+        while not feed.stopped:
+            places = {p: feed.place(p) for p in ranges}
+            task = LandRecords(self._records, str(feed.landing_folder), places, feed.is_durable)
+            found = self._frame(ranges).mapInArrow(task, "report binary").collect()
+            reports = {r.partition: r for r in (read_report(bytes(row[0])) for row in found)}
+            parts = [
+                msgspec.structs.replace(
+                    # A range may have no record that is still there: compacted, or markers only.
+                    reports.get(p, Written(p, places[p], newest=places[p].newest)),
+                    resume=Position(end, topic).packed(),
+                )
+                for p, (_, end) in ranges.items()
+            ]
+            try:
+                feed.take(parts)
+                return
+            except Moved:
+                continue  # judged by what is no longer so: the same records again
+
+    def _push(self, feed: Feed, ranges: Mapping[int, Range], topic: str) -> None:
+        """For a landing that takes rows only."""
+        lines = JsonLines(self._records.stream)
+        rows = (
+            self._frame(ranges)
+            .toArrow()
+            .sort_by([("partition", "ascending"), ("offset", "ascending")])
+        )
+        for partition, (_, end) in sorted(ranges.items()):
+            table = rows.filter(pa.compute.equal(rows["partition"], partition))
+            if table.num_rows:
+                frame: pl.DataFrame = self._records.frame(lines, partition, table)
+                feed.push(frame, partition=partition, resume=Position(end, topic).packed())
+
+    def _frame(self, ranges: Mapping[int, Range]) -> DataFrame:
+        topic = self._address.topic
+        reader = self._session.read.format("kafka").options(
             **{
                 "kafka.bootstrap.servers": self._address.servers,
-                "subscribe": self._address.topic,
-                "startingOffsets": self._starting,
-                "maxOffsetsPerTrigger": str(_OFFSETS_PER_BATCH),
+                "failOnDataLoss": "true",
                 **self._settings,
+                "assign": json.dumps({topic: sorted(ranges)}),
+                "startingOffsets": json.dumps({topic: {p: a for p, (a, _) in ranges.items()}}),
+                "endingOffsets": json.dumps({topic: {p: b for p, (_, b) in ranges.items()}}),
             }
         )
-        return reader.load().select(
-            "value",
-            "offset",
-            "key",
-            F.col("partition").cast("string").alias(FILE),
-            F.lit(0).cast("long").alias(START),
-        )
-
-    def _deliver(self, feed: Feed, partition: int, records: pl.DataFrame) -> None:
-        known = int(feed.resume_point(partition) or b"0")  # offsets below it have landed
-        fresh = records.filter(pl.col("offset") >= known)
-        if not fresh.height:
-            return
-        rows = self._lines.frame(self._block(partition, fresh))
-        if self._key is not None:
-            keys = [None if k is None else k.decode(errors="replace") for k in fresh["key"]]
-            rows = rows.with_columns(pl.Series(self._key, keys, dtype=pl.String))
-        behind = int(fresh["offset"][-1]) + 1
-        feed.push(rows, partition=partition, resume=str(behind).encode())
-
-    def _block(self, partition: int, records: pl.DataFrame) -> Block:
-        """A line for each record: line ends between JSON's tokens mean nothing."""
-        lines = (
-            (value or b"").replace(b"\r", b" ").replace(b"\n", b" ") for value in records["value"]
-        )
-        text = b"".join((line if line.strip() else _NOTHING) + b"\n" for line in lines)
-        name = f"topic {self._address.topic}, partition {partition}"
-        return Block(name, 0, text, numbers=records["offset"].to_list(), unit="offset")
+        return reader.load().select("value", "offset", "key", "partition")
 
 
 def open_kafka(
@@ -124,6 +226,7 @@ def open_kafka(
     options = Options(stream)
     key = options.text("key")
     starting = options.choice("starting", "earliest", ("earliest", "latest"))
+    on_loss = options.choice("on_loss", FAIL, (FAIL, SKIP))
     settings = options.starting_with("kafka.")
     options.done()
     columns = columns_of(stream)
@@ -138,6 +241,7 @@ def open_kafka(
             rows_per_batch=rows_per_batch,
             key=next((c for c in columns if key is not None and c.lower() == key.lower()), None),
             starting=starting,
+            on_loss=on_loss,
             settings=settings,
         )
     except KafkaError as error:

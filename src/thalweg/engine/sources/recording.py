@@ -10,8 +10,9 @@ import polars as pl
 
 from thalweg.engine.arrivals import Arrival
 from thalweg.engine.shared.frames import POS, TS, W, names
-from thalweg.engine.shared.ingest.landing import PARTITION_BITS, Receipt
+from thalweg.engine.shared.ingest.landing import Positions, Receipt
 from thalweg.engine.shared.ingest.normalise import normalise
+from thalweg.engine.shared.ingest.task_landing import PARTITION_BITS
 from thalweg.engine.sources.errors import SourceError
 from thalweg.engine.sources.feed import Feed, Source
 from thalweg.plan.catalog import StreamDef
@@ -37,7 +38,9 @@ class Recording:
         *,
         partition: int = 0,
         batch_id: str | None = None,
+        positions: Positions | None = None,
         resume: bytes | None = None,
+        promise: int | None = None,
     ) -> Receipt:
         typed = normalise(stream, batch)
         place = (partition << PARTITION_BITS) + self._counts[partition] + pl.col("_row")
@@ -45,6 +48,11 @@ class Recording:
         self._counts[partition] += batch.height
         self.reasons += typed.rejected["_reason"].to_list()
         return Receipt(typed.rows.height, 0, typed.rejected.height)
+
+    def adopt(
+        self, stream: StreamDef, batch: pl.DataFrame, positions: Positions, resume: bytes
+    ) -> Receipt:
+        raise NotImplementedError("a recording has the whole past")
 
     def resume_point(self, stream: StreamDef, partition: int = 0) -> bytes | None:
         return None

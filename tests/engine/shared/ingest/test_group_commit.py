@@ -74,3 +74,15 @@ def test_one_that_can_not_be_written_fails_alone() -> None:
         thread.join(10)
     assert written.groups == [[0], [1, -2, 3], [1], [-2], [3]]
     assert errors == ["can't write [-2]"]
+
+
+def test_who_has_it_exclusively_writes_at_once_and_others_wait() -> None:
+    groups: list[list[int]] = []
+    commits, errors = GroupCommit[int](lambda group: groups.append(list(group))), list[str]()
+    with commits.exclusively():
+        thread = submitted(commits, 1, errors)
+        until_waiting(commits, 1)
+        commits.submit(2)
+        assert groups == [[2]]
+    thread.join(10)
+    assert groups == [[2], [1]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from thalweg.engine.shared.frames import TS, Types, name
+from thalweg.engine.shared.frames import POS, TS, Types, name
 from thalweg.plan.aggregates import AggCall
 from thalweg.plan.expr import TRUE, Expr, columns_of
 from thalweg.plan.nodes import SetKind, SortKey, StreamKind
@@ -34,7 +34,8 @@ class Source:
     """A base stream under a time window, filtered. Its state is the stream's SteM.
 
     A stamped source has the tuple's own instant as a last column, and a window's bounds are the
-    last two. The predicate is over the stream's own columns.
+    last two. A placed one has, behind its own columns, the tuple's instant and its position. The
+    predicate is over the stream's own columns.
     """
 
     stream: str
@@ -42,14 +43,18 @@ class Source:
     window: IntervalWindow
     predicate: Expr = TRUE
     stamped: bool = False
+    placed: bool = False
 
     @property
     def own(self) -> int:
         """How many columns are the stream's own."""
-        return len(self.types) - self.stamped - 2 * (self.window.bounds is not None)
+        added = self.stamped + 2 * (self.window.bounds is not None) + 2 * self.placed
+        return len(self.types) - added
 
     def stored_name(self, column: int) -> str:
         """What a column is called in the stream's SteM."""
+        if self.placed and column in (self.own, self.own + 1):
+            return TS if column == self.own else POS
         is_stamp = self.stamped and column == len(self.types) - 1
         return TS if is_stamp else name(column)
 

@@ -81,7 +81,7 @@ class _Compiler:
             case nodes.Filter(nodes.Mark() as mark, predicate):
                 return self._filtered_mark(mark, predicate)
             case nodes.Window(nodes.Scan(stream), (TimeWindow() | HopWindow()) as spec):
-                return _one(ph.Source(stream.name, _types(node), spec))
+                return _one(ph.Source(stream.name, _types(node), spec, placed=stream.is_placed))
             case nodes.Window(source, spec):
                 return _one(self._window(source, spec))
             case nodes.Scan(stream):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.plan.aggregates import AggCall
-from thalweg.plan.catalog import Field, StreamDef
+from thalweg.plan.catalog import PLACE, Field, StreamDef
 from thalweg.plan.expr import Col, Expr
 from thalweg.plan.nodes import BOUND_NAMES, Schema
 from thalweg.plan.text import aggregate_text, expr_text
@@ -26,7 +26,8 @@ def schema_of(op: ph.AnyOp, streams: Streams) -> Schema:
             stream = streams[op.stream]
             # In groups, tuples carry their instant, whatever the stream's own columns are.
             stamp = (Field(f"instant of {stream.name}", BIGINT),) if op.stamped else ()
-            return stream.fields + stamp + _bounds(op.window)
+            place = PLACE if op.placed else ()
+            return stream.fields + place + stamp + _bounds(op.window)
         case ph.TimeOf() | ph.SessionsOf():
             return schema_of(op.input, streams) + _bounds(op.window)
         case ph.Matches(_, _, (member, *types)):

@@ -30,6 +30,7 @@ from thalweg.engine.shared.frames import (
     names,
 )
 from thalweg.engine.shared.kernels.linear import outputs
+from thalweg.engine.shared.ordering import order_of
 from thalweg.plan.expr import Expr, conjunction
 from thalweg.plan.nodes import StreamKind
 from thalweg.plan.types import BIGINT
@@ -55,6 +56,13 @@ class Family:
     constants: Constants
     residuals: tuple[Expr, ...]  # parameter i is the column behind the group's own
     parameters: pl.DataFrame  # a row for each member
+    unique: int | None = None  # an output that no two rows have in common: a tuple's position
+
+    @property
+    def sort_columns(self) -> list[str]:
+        """Columns of a result by which its rows are told apart, and ordered."""
+        width = len(self.outputs) if self.unique is None else self.unique + 1
+        return names(width)
 
 
 def is_colocated(op: ph.Group, family: Family) -> bool:
@@ -95,10 +103,14 @@ class _Rows:
         started, codes = _wanted(family, started)
         # In canonical order, so that what is found row by row is in that order, too.
         shown = started.select(T, *projection)
-        order = shown.with_row_index("_row").sort(T, *columns, nulls_last=False)["_row"].to_numpy()
-        started, shown = started[order], shown[order].drop(T)
-        codes = {e: of[order] for e, of in codes.items()}
+        order = order_of(shown.select(T, *family.sort_columns))
+        if order is not None:
+            started, shown = started[order], shown[order]
+            codes = {e: of[order] for e, of in codes.items()}
+        shown = shown.drop(T)
         projected, frame = shown, started
+        if family.unique is not None and family.kind is StreamKind.ISTREAM:
+            ended = ended.clear()  # no equal row that it could cancel
         if ended.height:
             ended = ended.select(started.columns)
             if family.kind is StreamKind.ISTREAM:
@@ -110,7 +122,10 @@ class _Rows:
             gone = ended.select(T, *projection).drop(T)
             projected, frame = pl.concat([shown, gone]), pl.concat([started, ended])
             codes = {e: np.concatenate([of, also[e]]) for e, of in codes.items()}
-        repeated = projected.is_duplicated().to_numpy()
+        if family.unique is None:
+            repeated = projected.is_duplicated().to_numpy()
+        else:
+            repeated = np.zeros(projected.height, dtype=bool)
         return cls(frame, started.height, projected, repeated, codes)
 
 
@@ -275,12 +290,14 @@ def _netted(family: Family, rows: _Rows, events: _Events) -> _Events:
 
 def _ordered(family: Family, rows: _Rows, events: _Events) -> pl.DataFrame:
     order = _canonical_order(family, rows, events)
+    place = events.row[order]
+    is_all = np.array_equal(place, np.arange(rows.projected.height))
     of = {
         MEMBER: pl.Series(events.member[order].astype(np.uint32)),
         TS: pl.Series(events.instant[order]),
         OP: pl.Series(events.weight[order].astype(np.int8)),
     }
-    return pl.DataFrame(of).hstack(rows.projected[events.row[order]])
+    return pl.DataFrame(of).hstack(rows.projected if is_all else rows.projected[place])
 
 
 def _canonical_order(family: Family, rows: _Rows, events: _Events) -> np.ndarray:
@@ -290,11 +307,11 @@ def _canonical_order(family: Family, rows: _Rows, events: _Events) -> np.ndarray
         if (begins[events.row] == events.instant).all():
             # Found row by row, and rows are in order already: only members are to be told apart.
             return _stable_order(events.member)
-    columns = names(len(family.outputs))
-    sorted_ = rows.projected.with_row_index("_row").sort(*columns, nulls_last=False)["_row"]
+    keys = rows.projected.select(family.sort_columns)
+    sorted_ = keys.with_row_index("_row").sort(*keys.columns, nulls_last=False)["_row"]
     rank = np.empty(len(sorted_), dtype=np.int64)
     rank[sorted_.to_numpy()] = np.arange(len(sorted_))
-    keys = pl.DataFrame(
+    by = pl.DataFrame(
         {
             MEMBER: events.member,
             TS: events.instant,
@@ -302,7 +319,7 @@ def _canonical_order(family: Family, rows: _Rows, events: _Events) -> np.ndarray
             "_rank": rank[events.row],
         }
     )
-    return keys.select(pl.arg_sort_by(*keys.columns)).to_series().to_numpy()
+    return by.select(pl.arg_sort_by(*by.columns)).to_series().to_numpy()
 
 
 def _rises(places: np.ndarray) -> bool:

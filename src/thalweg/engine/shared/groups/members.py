@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from thalweg.engine.shared.frames import dtype, name
 from thalweg.engine.shared.groups.families import ENDLESS, Family, Lengths
 from thalweg.engine.shared.groups.member_aggregates import paned_window
 from thalweg.engine.shared.groups.running_group import core_of, has_ends
-from thalweg.plan.expr import TRUE, Expr, remap
+from thalweg.plan.expr import TRUE, Col, Expr, remap
 from thalweg.plan.windows import BEGINNING
 from thalweg.sharing.core import Core, slides_of
 from thalweg.sharing.index.constants import Constants, manner_of
@@ -101,9 +101,10 @@ def _family(rep: Representative, members: list[tuple[Run, Profile]]) -> Family:
             values = [p.residuals[place].constants[i] for _, p in members]
             columns[name(width + shift + i)] = pl.Series(values, dtype=dtype(type_), strict=True)
         shift += len(residual.types)
+    shown = tuple(nameless(here(e)) for e in wanted.outputs)
     return Family(
         kind=first.normal.kind,
-        outputs=tuple(nameless(here(e)) for e in wanted.outputs),
+        outputs=shown,
         members=tuple(m.name for m, _ in members),
         slides=slides_of(rep.windows),
         lengths=np.array([lengths_of(core_of(m)) for m, _ in members], dtype=np.int64).T,
@@ -114,7 +115,17 @@ def _family(rep: Representative, members: list[tuple[Run, Profile]]) -> Family:
         constants=constants,
         residuals=tuple(residuals),
         parameters=pl.DataFrame(columns),
+        unique=_position(rep, places, shown),
     )
+
+
+def _position(rep: Representative, places: Mapping[int, int], shown: Sequence[Expr]) -> int | None:
+    """Which output is the position of a tuple, if rows are tuples of one stream."""
+    if len(rep.streams) != 1 or not rep.streams[0].is_placed:
+        return None
+    place = places.get(len(rep.streams[0].fields) - 1)  # it stands behind the stream's own columns
+    found = [i for i, e in enumerate(shown) if isinstance(e, Col) and e.index == place]
+    return found[0] if found else None
 
 
 def _horizons(rep: Representative, members: list[Run]) -> np.ndarray | None:

@@ -115,7 +115,9 @@ def compile_group(rep: Representative, members: Iterable[Core]) -> ph.Group:
         i for i, s in enumerate(rep.streams) for _ in s.fields
     ]  # in a stamped leaf, what stands behind moves by one for each stamp before it
     sources = tuple(
-        ph.Source(s.name, (*(f.type for f in s.fields), BIGINT), w, stamped=True)
+        ph.Source(
+            s.name, (*(f.type for f in s.fields), BIGINT), w, stamped=True, placed=s.is_placed
+        )
         for s, w in zip(rep.streams, rep.windows, strict=True)
     )
 

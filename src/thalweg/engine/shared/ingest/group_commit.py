@@ -7,7 +7,8 @@ price of making something durable is paid once for all who came meanwhile.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -29,9 +30,28 @@ class GroupCommit(Generic[T]):
         self._changed = threading.Condition()
         self._waiting: list[_Waiting[T]] = []
         self._is_writing = False
+        self._holder: int | None = None  # the thread that has all writing to itself
+
+    @contextmanager
+    def exclusively(self) -> Iterator[None]:
+        """Inside, what this thread submits is written at once, and others wait. For a thread that
+        holds a transaction: it must not wait for one who waits for that."""
+        with self._changed:
+            while self._is_writing:
+                self._changed.wait()
+            self._is_writing, self._holder = True, threading.get_ident()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._is_writing, self._holder = False, None
+                self._changed.notify_all()
 
     def submit(self, item: T) -> None:
         """Returns when it is durable; raises what its writing has raised."""
+        if self._holder == threading.get_ident():
+            self._write([item])
+            return
         mine = _Waiting(item)
         with self._changed:
             self._waiting.append(mine)

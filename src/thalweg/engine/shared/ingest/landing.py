@@ -13,82 +13,44 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from thalweg.engine.shared.frames import POS, TS
+from thalweg.engine.shared.ingest.arriving import (
+    Arriving,
+    Declare,
+    Finish,
+    Positions,
+    Promise,
+    Push,
+    Receipt,
+    Take,
+)
 from thalweg.engine.shared.ingest.batch_ids import Taken, is_known, remember
 from thalweg.engine.shared.ingest.group_commit import GroupCommit
 from thalweg.engine.shared.ingest.normalise import (
     FURTHEST,
     ROW,
     IngestError,
-    Normalised,
     normalise,
 )
 from thalweg.engine.shared.ingest.side_files import lines_of, set_aside
+from thalweg.engine.shared.ingest.task_landing import (
+    PARTITION_BITS,
+    Moved,
+    Place,
+    Written,
+    newest_before,
+)
 from thalweg.engine.shared.state.inputs import LATE, REJECTED, Landed, Partition
 from thalweg.engine.shared.state.segments import BundleWriter, Section
 from thalweg.engine.shared.state.store import Store
 from thalweg.engine.shared.tick.messages import LANDED
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.windows import BEGINNING, FOREVER
-
-PARTITION_BITS = 44  # a position is the partition's number, then its own count
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """What became of a batch."""
-
-    accepted: int
-    late: int
-    rejected: int
-    repeated: bool = False
-    reason: str | None = None  # why the first rejected row was
-    row: int | None = None  # its place in the batch, from 0
-
-
-@dataclass
-class Push:
-    """A batch of one partition, on its way in."""
-
-    stream: StreamDef
-    partition: int
-    batch: pl.DataFrame
-    typed: Normalised
-    batch_id: str | None = None
-    positions: Sequence[int] | None = None
-    resume: bytes | None = None
-    receipt: Receipt | None = None
-
-
-@dataclass(frozen=True)
-class Promise:
-    """No tuple of the partition below the instant will come."""
-
-    stream: StreamDef
-    partition: int
-    instant: int
-
-
-@dataclass(frozen=True)
-class Finish:
-    """No tuple of the stream will come any more."""
-
-    stream: StreamDef
-
-
-@dataclass(frozen=True)
-class Declare:
-    """Partitions exist: they hold the watermark back before they say anything."""
-
-    stream: StreamDef
-    partitions: Sequence[int]
-
-
-Arriving = Push | Promise | Finish | Declare
 
 
 class Landing:
@@ -108,23 +70,53 @@ class Landing:
         *,
         partition: int = 0,
         batch_id: str | None = None,
-        positions: list[int] | None = None,
+        positions: Positions | None = None,
         resume: bytes | None = None,
+        promise: int | None = None,
     ) -> Receipt:
         """Take a batch; a repeated batch id counts once. Durable when it returns.
 
-        `resume` is kept with it: where the source goes on after a restart (`resume_point`).
+        `resume` is kept with it: where the source goes on after a restart (`resume_point`). So is a
+        promise that behind it no tuple below an instant will come.
         """
+        if promise is not None:
+            _check_promise(stream, promise)
         typed = normalise(stream, batch)
-        push = Push(stream, partition, batch, typed, batch_id, positions, resume)
+        push = Push(stream, partition, batch, typed, batch_id, positions, resume, promise)
         self._commits.submit(push)
         assert push.receipt is not None
         return push.receipt
 
+    def adopt(
+        self, stream: StreamDef, batch: pl.DataFrame, positions: Positions, resume: bytes
+    ) -> Receipt:
+        """Take tuples of the past that were accepted elsewhere, and that no query of this site can
+        have missed: late or not, they are there for queries to come."""
+        typed = normalise(stream, batch)
+        push = Push(stream, 0, batch, typed, None, positions, resume, adopted=True)
+        self._commits.submit(push)
+        assert push.receipt is not None
+        return push.receipt
+
+    def place(self, stream: StreamDef, partition: int) -> Place:
+        """What a task has to know that lands tuples of this partition."""
+        known = self.store.inputs.partition(stream.name, partition) or Partition()
+        return Place(known.newest, known.position, self.store.inputs.floor(stream.name))
+
+    def take(self, stream: StreamDef, parts: Sequence[Written]) -> None:
+        """List what tasks have written, all or nothing; durable when it returns. Raises Moved."""
+        try:
+            self._commits.submit(Take(stream, parts))
+        except Moved:
+            for file in (f for part in parts for f in part.files):
+                (self.folder / file).unlink(missing_ok=True)
+            raise
+        for file in (f for part in parts for f in (part.late, part.rejected) if f is not None):
+            (self.folder / file).unlink(missing_ok=True)
+
     def heartbeat(self, stream: StreamDef, instant: int, *, partition: int = 0) -> None:
         """A promise that no tuple below the instant will come. Raises IngestError."""
-        if not -FURTHEST <= instant <= FURTHEST:
-            raise IngestError(f"{stream.name}: {instant} is out of range for an instant")
+        _check_promise(stream, instant)
         self._commits.submit(Promise(stream, partition, instant))
 
     def finish(self, stream: StreamDef) -> None:
@@ -134,6 +126,10 @@ class Landing:
     def declare(self, stream: StreamDef, partitions: list[int]) -> None:
         """Make partitions known before they say anything: they hold the watermark back."""
         self._commits.submit(Declare(stream, tuple(partitions)))
+
+    def exclusively(self) -> AbstractContextManager[None]:
+        """Inside, this thread may push within a transaction of its own, and nobody else does."""
+        return self._commits.exclusively()
 
     def resume_point(self, stream: StreamDef, partition: int = 0) -> bytes | None:
         """What the last batch of the partition said about going on."""
@@ -179,7 +175,7 @@ class _Group:
     store: Store
     writer: BundleWriter
     partitions: dict[tuple[str, int], Partition] = field(default_factory=dict)
-    judged: list[_Judged | Landed] = field(default_factory=list)
+    judged: list[_Judged | Landed | tuple[str, Written]] = field(default_factory=list)
     repeated: list[Push] = field(default_factory=list)
     finished: set[str] = field(default_factory=set)
     ids: set[tuple[str, str]] = field(default_factory=set)
@@ -203,6 +199,17 @@ class _Group:
             case Declare(_, partitions):
                 for partition in partitions:
                     self.partitions[stream.name, partition] = self._partition(stream, partition)
+            case Take(_, parts):
+                for part in parts:
+                    self._judge_taken(stream, part)
+
+    def _judge_taken(self, stream: StreamDef, part: Written) -> None:
+        before = self._partition(stream, part.partition)
+        if (before.newest, before.position) != (part.before.newest, part.before.position):
+            raise Moved
+        after = Partition(max(before.newest, part.newest), before.position + part.rows)
+        self.partitions[stream.name, part.partition] = after
+        self.judged.append((stream.name, part))
 
     def _judge_push(self, push: Push) -> None:
         stream, rows = push.stream, push.typed.rows
@@ -220,10 +227,14 @@ class _Group:
             places = pl.Series(POS, push.positions, dtype=pl.Int64)
             rows = rows.with_columns(places.gather(rows[ROW]))
         is_late = rows[TS] < newest_before(rows, before.newest) - stream.lateness
+        if push.adopted:
+            is_late = pl.repeat(False, rows.height, eager=True)
         accepted, late = rows.filter(~is_late), rows.filter(is_late)[ROW].to_list()
         section = self.writer.write(accepted.drop(ROW)) if accepted.height else None
         own = int(rows[TS].max()) if rows.height else BEGINNING  # type: ignore[arg-type]
-        after = Partition(max(before.newest, own), before.position + push.batch.height)
+        promised = BEGINNING if push.promise is None else push.promise + stream.lateness
+        newest = max(before.newest, own, promised)
+        after = Partition(newest, before.position + push.batch.height)
         self.partitions[stream.name, push.partition] = after
         self.judged.append(_Judged(push, after.newest, own, accepted, section, late))
 
@@ -242,10 +253,13 @@ class _Group:
     def list_all(self) -> None:
         inputs = self.store.inputs
         for entry in self.judged:
-            if isinstance(entry, Landed):
-                inputs.land(entry)
-            else:
-                self._list(entry)
+            match entry:
+                case Landed():
+                    inputs.land(entry)
+                case _Judged():
+                    self._list(entry)
+                case (name, part):
+                    self._list_taken(name, part)
         inputs.write_partitions(self.partitions)
         inputs.raise_floors(dict.fromkeys(self.finished, FOREVER))
         for push in self.repeated:
@@ -254,7 +268,7 @@ class _Group:
     def _list(self, judged: _Judged) -> None:
         push, inputs = judged.push, self.store.inputs
         name, partition = push.stream.name, push.partition
-        floor = inputs.floor(name)
+        floor = BEGINNING if push.adopted else inputs.floor(name)
         below = judged.accepted.filter(pl.col(TS) < floor)[ROW].to_list()
         accepted = judged.accepted.height - len(below)
         floor = floor if below else BEGINNING
@@ -273,7 +287,23 @@ class _Group:
         row, reason = next(iter(reasons.items()), (None, None))
         push.receipt = Receipt(accepted, len(late), len(reasons), reason=reason, row=row)
 
+    def _list_taken(self, name: str, part: Written) -> None:
+        inputs = self.store.inputs
+        floor = inputs.floor(name)
+        if any(piece.low < floor for piece in part.pieces):
+            raise Moved
+        for piece in part.pieces:
+            inputs.land(Landed(name, part.partition, piece.newest, piece.rows, piece.section))
+        inputs.write_resume_point(name, part.partition, part.resume)
+        for kind, file in ((LATE, part.late), (REJECTED, part.rejected)):
+            if file is not None:
+                lines = (self.store.folder / LANDED / file).read_text().splitlines()
+                set_aside(self.store, name, kind, lines)
+        set_aside(self.store, name, REJECTED, part.told)
 
-def newest_before(rows: pl.DataFrame, newest: int) -> pl.Series:
-    """For each row the newest timestamp before it in its partition."""
-    return rows[TS].cum_max().shift(1, fill_value=BEGINNING).clip(lower_bound=newest)
+
+def _check_promise(stream: StreamDef, instant: int) -> None:
+    if not -FURTHEST <= instant <= FURTHEST:
+        raise IngestError(
+            f"{stream.name}: {instant} is out of range: an instant is within ±{FURTHEST}"
+        )

@@ -179,7 +179,8 @@ class TableDoor:
         instant = max(clock, inputs.floor(table.name), own.newest if own is not None else clock)
         if instant >= FOREVER:
             raise IngestError(
-                f"{table.name} can't change any more: a query that reads it has come to its end"
+                f"{table.name} can't change any more: a query that reads it has come to its end. "
+                "Drop that query first, or make another table."
             )
         return instant
 

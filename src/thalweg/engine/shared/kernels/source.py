@@ -56,7 +56,7 @@ def expiring(task: Task, flow: Flow, op: ph.Source) -> pl.DataFrame:
     low, high = task.range_of(flow)
     window = op.window
     if window.length is None:
-        return windowed(tuples_between(task, op.stream, 0, 0), window)
+        return windowed(_passing(tuples_between(task, op.stream, 0, 0), op), window)
     since = low - window.length - window.slide
     if window.bounds is not None:
         return _in_windows(task, flow, op, low - window.slide, min(low, high - window.slide))
@@ -98,10 +98,13 @@ def intervals(window: IntervalWindow, stamps: np.ndarray) -> tuple[np.ndarray, n
 
 def _passing(frame: pl.DataFrame, op: ph.Source) -> pl.DataFrame:
     # Columns that the stream was given after the query do not exist for it.
-    known = {*names(len(op.types) - op.stamped), TS, POS, W}
+    known = {*names(op.own), TS, POS, W}
     if not known.issuperset(frame.columns):
         frame = frame.select(c for c in frame.columns if c in known)
     passing = frame if op.predicate == TRUE else frame.filter(is_true(op.predicate))
+    if op.placed:
+        place = (pl.col(c).alias(name(op.own + i)) for i, c in enumerate((TS, POS)))
+        passing = passing.with_columns(place)
     if op.stamped:
         return passing.with_columns(pl.col(TS).alias(name(len(op.types) - 1)))
     return passing

@@ -20,7 +20,8 @@ from thalweg.engine.shared.groups.members import families_of
 from thalweg.engine.shared.groups.records import group_from_bytes
 from thalweg.engine.shared.groups.running_group import RunningGroup
 from thalweg.engine.shared.results.results import Results
-from thalweg.engine.shared.state.names import ENDED, STARTED, result_table
+from thalweg.engine.shared.results.splits import Splits
+from thalweg.engine.shared.state.names import ENDED, PUBLISHED, STARTED, result_table
 from thalweg.engine.shared.state.segments import BundleWriter, Segment
 from thalweg.engine.shared.state.store import Store
 from thalweg.engine.shared.state.versions import Ended
@@ -61,13 +62,14 @@ class Archive:
     def __init__(self, store: Store, folder: Path, registered: Callable[[str], Run | None]) -> None:
         self._store, self._folder, self._registered = store, folder, registered
         self._groups: dict[str, RunningGroup] = {}
+        self._splits = Splits()
 
     def pages(
         self, query: str, since: int = BEGINNING, ticks: tuple[int, int] = (0, FOREVER)
     ) -> Iterator[Said]:
         """Its rows from an instant on, tick by tick from one tick to another; files that are no
         longer retained are passed over."""
-        for said in self._said(query):
+        for said in self._said(query, since):
             if said.upto <= since or not ticks[0] <= said.tick <= ticks[1]:
                 continue
             page = self._page(query, said)
@@ -124,16 +126,18 @@ class Archive:
                 found.append((since, group.run.flow))
         return found
 
-    def _said(self, query: str) -> list[_Stored]:
+    def _said(self, query: str, since: int = BEGINNING) -> list[_Stored]:
+        """By tick, at least those that reach beyond an instant."""
+        outputs = self._store.outputs
         found: dict[int, _Stored] = {}
-        for tick, segment in self._store.outputs.segments(result_table(query)):
+        for tick, segment in outputs.segments(result_table(query), since=since):
             found.setdefault(tick, _Stored(tick, None, [])).segments.append(("", segment))
         memberships = self._store.runs.memberships(query)
-        for place, (since, group) in enumerate(memberships):
+        for place, (first, group) in enumerate(memberships):
             until = memberships[place + 1][0] if place + 1 < len(memberships) else None
             for part in ("", STARTED, ENDED):
                 table = result_table(group, part)
-                for tick, segment in self._store.outputs.segments(table, since - 1):
+                for tick, segment in outputs.segments(table, first - 1, since):
                     if until is None or tick < until:
                         stored = found.setdefault(tick, _Stored(tick, group, []))
                         stored.segments.append((part, segment))
@@ -153,19 +157,36 @@ class Archive:
         results = Results(self._folder)
         if said.group is None:
             return results.rows([s for _, s in said.segments])
-        member = self._registered(query)
         group = self.group(said.group)
-        if member is None or member.normal is None or group is None:
+        if group is None:
             return pl.DataFrame()
         if group.family is not None:
             rows = results.rows([s for _, s in said.segments])
             return of_member(rows, group.family.members.index(query))
+        member = self._registered(query)
+        if member is None or member.normal is None:
+            return pl.DataFrame()
+
+        def parts() -> tuple[pl.DataFrame, pl.DataFrame]:
+            started, ended = (
+                results.group_rows([s for of, s in said.segments if of == part], group.operator)
+                for part in (STARTED, ENDED)
+            )
+            return started, ended
+
+        if query.startswith(PUBLISHED):
+            tick = said.tick, said.low, said.upto
+            cut = self._splits.rows(member, group, tick, self._published, parts)
+            if cut is not None:
+                return cut
         (family,) = families_of(group.representative, [member])
-        started, ended = (
-            results.group_rows([s for of, s in said.segments if of == part], group.operator)
-            for part in (STARTED, ENDED)
-        )
-        return changes(family, started, ended, said.low, said.upto).drop(MEMBER)
+        return changes(family, *parts(), said.low, said.upto).drop(MEMBER)
+
+    def _published(self, group: str, tick: int) -> list[Run]:
+        """Members of a group that are read at other nodes."""
+        names = self._store.runs.published_members(group, tick)
+        runs = (self._registered(name) for name in names)
+        return [run for run in runs if run is not None and run.normal is not None]
 
     def group(self, name: str) -> RunningGroup | None:
         """One that runs, or whose results are retained."""

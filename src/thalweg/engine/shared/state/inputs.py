@@ -137,6 +137,10 @@ class Inputs:
         rows = self._db.all("SELECT DISTINCT file FROM landed WHERE file IS NOT NULL")
         return {file for (file,) in rows}
 
+    def has_landed(self) -> bool:
+        """Whether tuples or promises wait for a tick."""
+        return bool(self._db.all("SELECT EXISTS (SELECT 1 FROM landed)")[0][0])
+
     def backlog(self) -> int:
         """Tuples that have landed and wait for a tick."""
         return int(self._db.all("SELECT coalesce(sum(rows), 0) FROM landed")[0][0])

@@ -11,10 +11,14 @@ import msgspec
 from thalweg.engine.shared.state.connection import Connection
 from thalweg.engine.shared.state.names import Table, content_table, result_table
 from thalweg.engine.shared.state.segments import Segment
+from thalweg.plan.windows import BEGINNING
 
 Ranges = dict[str, tuple[int, int]]  # flow -> the instants [from, upto) of a tick
 
 EVERY_QUERY = ""  # in place of a query's name: a sink that takes all of them
+
+
+_segment = msgspec.msgpack.Decoder(Segment).decode
 
 
 class Outputs:
@@ -45,11 +49,29 @@ class Outputs:
             db.execute("DELETE FROM results WHERE tick <= ?", (upto,))
             db.execute("DELETE FROM retained WHERE tick <= ?", (upto,))
 
-    def segments(self, table: Table, after: int = 0) -> list[tuple[int, Segment]]:
-        """By tick, those behind a tick."""
+    def segments(
+        self, table: Table, after: int = 0, since: int = BEGINNING
+    ) -> list[tuple[int, Segment]]:
+        """By tick, those behind a tick, and that reach beyond an instant."""
+        if since > BEGINNING:
+            after = max(after, self._last_before(table, after, since))
         sql = "SELECT tick, packed FROM results WHERE name = ? AND tick > ? ORDER BY tick"
-        decode = msgspec.msgpack.Decoder(Segment).decode
-        return [(tick, decode(packed)) for tick, packed in self._db.all(sql, table, after)]
+        return [(tick, _segment(packed)) for tick, packed in self._db.all(sql, table, after)]
+
+    def _last_before(self, table: Table, after: int, since: int) -> int:
+        """The last tick that does not reach beyond an instant. Who asks has mostly read up to the
+        newest ticks, so they are looked at from there."""
+        sql = (
+            "SELECT tick, packed FROM results WHERE name = ? AND tick > ? "
+            "ORDER BY tick DESC LIMIT ? OFFSET ?"
+        )
+        seen, limit = 0, 8
+        while rows := self._db.all(sql, table, after, limit, seen):
+            for tick, packed in rows:
+                if _segment(packed).high <= since:
+                    return int(tick)
+            seen, limit = seen + len(rows), 2 * limit
+        return after
 
     def oldest(self) -> tuple[int, Ranges] | None:
         """The first tick that is retained, and the instants that it was about."""
@@ -60,19 +82,22 @@ class Outputs:
         ((tick,),) = self._db.all("SELECT min(tick) FROM retained")
         return None if tick is None else int(tick)
 
+    def ranges(self, tick: int) -> Ranges:
+        """The instants that a retained tick was about."""
+        rows = self._db.all("SELECT ranges FROM retained WHERE tick = ?", tick)
+        return msgspec.msgpack.decode(rows[0][0], type=Ranges) if rows else {}
+
     def by_tick(self, upto: int) -> Iterator[tuple[int, list[Segment]]]:
         """The segments of each retained tick up to this one."""
         sql = "SELECT tick, packed FROM results WHERE tick <= ? ORDER BY tick"
-        decode = msgspec.msgpack.Decoder(Segment).decode
         for tick, rows in groupby(self._db.all(sql, upto), key=itemgetter(0)):
-            yield int(tick), [decode(packed) for _, packed in rows]
+            yield int(tick), [_segment(packed) for _, packed in rows]
 
     # --- contents of results, as of the oldest retained tick
 
     def contents(self, table: Table) -> list[Segment]:
-        decode = msgspec.msgpack.Decoder(Segment).decode
         rows = self._db.all("SELECT packed FROM contents WHERE name = ?", table)
-        return [decode(packed) for (packed,) in rows]
+        return [_segment(packed) for (packed,) in rows]
 
     def change_contents(self, added: Iterable[Segment], removed: Iterable[Segment]) -> None:
         encode = msgspec.msgpack.Encoder().encode

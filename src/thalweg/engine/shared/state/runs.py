@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from thalweg.engine.shared.state.connection import LISTED, Connection, listed
+from thalweg.engine.shared.state.names import PUBLISHED
 
 PLANS = "lasting plans before"  # among the book's numbers
 
@@ -103,6 +104,16 @@ class Runs:
         """By which groups a query was answered: from which tick on, and the group."""
         sql = "SELECT since, group_name FROM memberships WHERE query = ? ORDER BY since"
         return [(int(since), group) for since, group in self._db.all(sql, query)]
+
+    def published_members(self, group: str, tick: int) -> list[str]:
+        """Those of a group in a tick, or in a later one, that other nodes read."""
+        # Names that begin with it are one range of the key.
+        sql = (
+            "SELECT DISTINCT query FROM memberships WHERE query >= ? AND query < ? "
+            "AND group_name = ? AND since <= ? ORDER BY query"
+        )
+        beyond = PUBLISHED[:-1] + chr(ord(PUBLISHED[-1]) + 1)
+        return [query for (query,) in self._db.all(sql, PUBLISHED, beyond, group, tick)]
 
     def all_memberships(self) -> list[tuple[str, int, int | None, str]]:
         """(query, the first tick, the first tick in another group, group)"""

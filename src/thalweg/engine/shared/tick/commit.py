@@ -10,6 +10,7 @@ from thalweg.engine.shared.frames import POS, TS, W
 from thalweg.engine.shared.ingest.side_files import set_aside
 from thalweg.engine.shared.results.contents import Contents
 from thalweg.engine.shared.results.emission import Outlet
+from thalweg.engine.shared.results.readers import Readers
 from thalweg.engine.shared.results.results import Results
 from thalweg.engine.shared.state.inputs import REJECTED, Relation, behind
 from thalweg.engine.shared.state.manifest import Manifest, Segments
@@ -33,8 +34,8 @@ SMOOTHING = 0.3  # weight of the newest observation of a fan-out
 
 
 class Commit:
-    """`retained_ticks`: for how many ticks results can be read back. Those that are older go some
-    at a time, when their changes have become content."""
+    """`retained_ticks`: for how many ticks results can be read back, or for longer, while `readers`
+    need them. Those that are older go some at a time, when their changes have become content."""
 
     def __init__(
         self,
@@ -42,11 +43,12 @@ class Commit:
         manifest: Manifest,
         results: Results,
         contents: Contents,
+        readers: Readers,
         *,
         retained_ticks: int,
     ) -> None:
         self._store, self._manifest, self._results = store, manifest, results
-        self._contents = contents
+        self._contents, self._readers = contents, readers
         self.retained_ticks = retained_ticks
 
     def __call__(
@@ -101,7 +103,8 @@ class Commit:
         at_once = max(1, self.retained_ticks // STEPS)
         if oldest is None or expired - oldest + 1 < at_once:
             return 0
-        return expired
+        expired = self._readers.last_past(oldest, expired)
+        return expired if expired - oldest + 1 >= at_once else 0
 
     def _set_rejects_aside(self, streams: Mapping[str, StreamDef], said: Iterable[Segment]) -> None:
         for segment in said:

@@ -71,11 +71,12 @@ def write_cut(
     is_idle: IsIdle,
     tasks: int,
     rows_for_more_tasks: int,
+    patient: bool = False,
     logs: Mapping[str, Log] | None = None,
     successors: Collection[str] = (),
 ) -> Cut | None:
     """Everything that has landed, up to `limit` tuples, written down; None if there is nothing to
-    do with it.
+    do with it, or, where that is `patient`, nothing to say about it yet.
 
     `successors` are flows of queries that start with what another version held: all their rows are
     in one task, so that what is in both can be told.
@@ -88,10 +89,11 @@ def write_cut(
             newest[place] = max(newest.get(place, BEGINNING), landed.newest)
         clock = _Clock(streams, newest, is_idle, left)
         ranges = _ranges(plan, starts, store.frontiers(), clock)
-        if not taken and all(low == high for low, high in ranges.values()):
+        rows = sum(landed.rows for _, landed in taken)
+        may_wait = not taken or (patient and rows < rows_for_more_tasks)
+        if may_wait and all(low == high for low, high in ranges.values()):
             return None
         reduced = _reduced(store, plan, streams, ranges, logs or {})
-        rows = sum(landed.rows for _, landed in taken)
         ended = _ended((stream, latest) for (stream, _), latest in newest.items())
         cut = Cut(
             store.tick()[0] + 1,

@@ -1,14 +1,19 @@
-"""Who runs a tick's tasks: this process, or Spark."""
+"""Who runs a tick's tasks: this process, or Spark, in a job for each tick or in tasks that stay."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from thalweg.engine.shared.tick.resident_jobs import residents_of
+from thalweg.engine.shared.tick.residents import NoResidents
 from thalweg.engine.shared.tick.runner import REPORTS, Shipment, run_level, run_share
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
+
+log = logging.getLogger(__name__)
 
 
 class Executor(Protocol):
@@ -61,6 +66,29 @@ class OnSpark:
             delivered = shipments.partitionBy(tasks, int)
             shipments = delivered.mapPartitionsWithIndex(_level(packed, level))
         return _reports(shipments.collect())
+
+
+class OnResidents:
+    """Ticks of one level at tasks that stay (`residents`); others, and those that no such task can
+    take at the moment, as a job each."""
+
+    def __init__(self, context: SparkContext, tasks: int | None = None) -> None:
+        self._jobs = OnSpark(context, tasks)
+        self.tasks = self._jobs.tasks
+        self.residents = residents_of(context)
+
+    def run(self, packed: bytes, tasks: int, levels: int, shares: int) -> list[bytes]:
+        if tasks == 1:
+            try:
+                return self.residents.run(packed, shares)
+            except NoResidents as why:
+                log.debug("a tick runs as a job: %s", why)
+        else:
+            self.residents.release()  # the job wants their slots
+        return self._jobs.run(packed, tasks, levels, shares)
+
+    def close(self) -> None:
+        self.residents.close()
 
 
 def _share(packed: bytes):  # type: ignore[no-untyped-def]

@@ -81,7 +81,9 @@ class Ticks:
         _, record = self._store.tick()
         return None if record is None else msgspec.msgpack.decode(record, type=Cut)
 
-    def write_down(self, limit: int | None, is_idle: IsIdle) -> Cut | None:
+    def write_down(
+        self, limit: int | None, is_idle: IsIdle, *, patient: bool = False
+    ) -> Cut | None:
         """The next tick; None if there is nothing to do."""
         return write_cut(
             self._store,
@@ -90,6 +92,7 @@ class Ticks:
             {name: q.started for name, q in self._roster.runs.items()},
             limit=limit,
             is_idle=is_idle,
+            patient=patient,
             tasks=self.executor.tasks,
             rows_for_more_tasks=self._settings.rows_for_more_tasks,
             logs=self._logs(),

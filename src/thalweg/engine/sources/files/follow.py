@@ -56,11 +56,13 @@ class FollowedFile:
                 text = file.read(_LARGEST_READ)
         except FileNotFoundError:
             raise SourceError(
-                f"{self._path} is gone: a file that is watched may only grow"
+                f"{self._path} is gone: a file that is watched may only grow. Put it back."
             ) from None
         end = text.rfind(b"\n") + 1
         if not end and len(text) == _LARGEST_READ:
-            raise SourceError(f"{self._path}: a line has more than {_LARGEST_READ >> 20} MiB")
+            raise SourceError(
+                f"{self._path}: a line has more than {_LARGEST_READ >> 20} MiB: break it up"
+            )
         return Block(str(self._path), at.lines, text[:end]) if end else None
 
     def _head(self) -> bytes:

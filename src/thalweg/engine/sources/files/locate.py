@@ -73,7 +73,7 @@ def locate(uri: str, base_dir: Path, allowed: AllowedFolders = ANYWHERE) -> Plac
         # Up to the first part with a pattern the path is known.
         _checked(Path(*takewhile(lambda part: not PATTERN.search(part), path.parts)), allowed)
         if ".." in path.parts:
-            raise SourceError(f"a pattern can't have .. in it: {name}")
+            raise SourceError(f"a pattern can't have .. in it: {name}. Write out the folder.")
         return Place(str(root), pattern=str(path.relative_to(root)), allowed=allowed)
     _checked(path, allowed)
     if path.exists():

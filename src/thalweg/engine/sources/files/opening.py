@@ -51,7 +51,10 @@ def open_files(
     if not place.is_folder and place.pattern is None:
         return _followed(stream, place, lines)
     if by_file:
-        raise SourceError(f"{stream.name}: files that are still to come can't be partitions")
+        raise SourceError(
+            f"{stream.name}: files that are still to come can't be partitions: "
+            "leave one of the two options out"
+        )
     if spark is None:
         raise SourceError(
             f"{stream.name}: only Spark can watch {place}: run with a Spark master, "

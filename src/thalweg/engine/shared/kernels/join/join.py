@@ -57,13 +57,43 @@ def _joined(task: Task, flow: Flow, op: ph.Join, start: int) -> pl.DataFrame:
             # What the inputs take back cancels, however much of it there is.
             parts = [coalesced(pl.concat(parts), task.range_of(flow)[1])]
             compact = max(COMPACTED_FROM, 2 * parts[0].height)
+            if parts[0].height > MOST_PAIRS and task.plan.name_of(op) in _counted_pairs(task):
+                raise TooManyPairs
     for step, (probed, matched) in zip(route.steps, counts, strict=True):
         if probed:
             task.record(op, start, step.target, probed, matched)
     return concat(parts, empty_relation(op.types))
 
 
+class TooManyPairs(RuntimeError):
+    """A tick whose pairs would fill the memory: its query is parked, and the others go on."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"more than {MOST_PAIRS:,} pairs of rows match in one tick, and each is counted: "
+            "add an equality to the condition, shorten the windows, or push smaller batches"
+        )
+
+
+def _counted_pairs(task: Task) -> frozenset[str]:
+    """Joins without a key of which only some columns are looked at, without repeats: sub-queries
+    that look at all pairs (`semijoins._by_pairs`). Their result is small, and all pairs count."""
+
+    def find() -> frozenset[str]:
+        found = set()
+        for _, op in task.plan.operators:
+            below = op.input if isinstance(op, ph.Distinct) else None
+            while isinstance(below, ph.Exchange):
+                below = below.input
+            if isinstance(below, ph.Join) and not below.keys:
+                found.add(task.plan.name_of(below))
+        return frozenset(found)
+
+    return task.once("counted pairs", find)
+
+
 COMPACTED_FROM = 1 << 19  # rows of a join's result
+MOST_PAIRS = 1 << 22  # that are counted in a tick; each takes up to 0.4 KB
 SHARED_UPTO = 1 << 21  # rows that joins have in common; more are made by each of them in pieces
 
 Counts = list[list[int]]  # rows that probed and rows that matched, step by step

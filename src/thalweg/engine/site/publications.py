@@ -1,0 +1,200 @@
+"""What other nodes read: a stream or relation of this site, from an instant on, in order.
+
+A subscription is a query of this site's own (`pub/…`), one more member of a group. Its rows are
+those of all queries: final, in order of instants, with a frontier, and kept until the reader says
+that it has them. It begins with what the reader's windows ask for of the past.
+
+Of a stream the rows say `_instant` and `_position`, so that a tuple is the same everywhere; of a
+relation they are its changes, the first of which are its content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.frames import OP, TS, dtype, name
+from thalweg.engine.shared.registering import Past
+from thalweg.engine.shared.state.names import PUBLISHED
+from thalweg.engine.site.errors import SiteError, Unknown
+from thalweg.engine.site.positions import START, Position
+from thalweg.engine.site.reading import Reader
+from thalweg.plan.catalog import PLACE, Definition, QueryDef, StreamDef
+from thalweg.plan.shapes import shape_of
+from thalweg.plan.windows import BEGINNING, FOREVER
+
+if TYPE_CHECKING:
+    from thalweg.engine.site.site import Site
+
+
+MIRRORS = "publication:"  # FROM 'publication:NODE': a stream that is fed by another node
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """All rows of a publication in the instants [low, upto): `_ts`, `_op`, and its columns."""
+
+    low: int
+    upto: int
+    rows: pl.DataFrame
+
+
+def is_publication(query: str) -> bool:
+    return query.startswith(PUBLISHED)
+
+
+def is_mirror(definition: Definition) -> bool:
+    source = definition.source if isinstance(definition, StreamDef) else None
+    return source is not None and source.startswith(MIRRORS)
+
+
+def is_internal(definition: Definition) -> bool:
+    """What stands for other nodes' sake, or because of them; no user has made it."""
+    return is_publication(definition.name) or is_mirror(definition)
+
+
+def publication_name(stream: str, reader: str, number: int) -> str:
+    return f"{PUBLISHED}{stream}>{reader}.{number}"
+
+
+def reader_of(publication: str) -> str:
+    """The node for which it is kept."""
+    _, _, rest = publication.rpartition(">")
+    return rest.rpartition(".")[0]
+
+
+class Publications:
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        for query in site.catalog.queries():
+            if is_publication(query.name):
+                site.engine.readers.keep(query.name)
+
+    def open(
+        self,
+        stream: str,
+        reader: str,
+        number: int,
+        reach: int | None,
+        where: Sequence[str] | None = None,
+    ) -> tuple[str, Past]:
+        """Begin to keep a stream for a reader, with `reach` instants of its past (None: all that
+        there is), and those rows that fulfil one of the conditions; how far it has come. Asked
+        again, it answers the same."""
+        found = self._site.stream(stream)
+        wanted = publication_name(found.name, reader, number)
+        self._site.engine.readers.keep(wanted)
+        if self._site.catalog.find(wanted) is None:
+            self._site.execute(publication_text(found, wanted, reach, where))
+        run = self._site.engine.roster_entry(wanted)
+        if run is None:
+            raise SiteError(f"{wanted} can't be read: it was given up")
+        watermark = BEGINNING if run.started is None else run.started
+        if found.is_relation:
+            return wanted, Past(watermark)
+        complete = dict(run.horizons).get(found.name, BEGINNING)
+        if reach is not None and run.started is not None:
+            complete = max(complete, run.started - reach)
+        return wanted, Past(watermark, complete)
+
+    def close(self, publication: str) -> None:
+        self._site.engine.readers.forget(publication)
+        if self._site.catalog.find(publication) is not None:
+            self._site.stop(publication)
+
+    def query(self, publication: str) -> QueryDef:
+        found = self._site.catalog.find(publication)
+        if not is_publication(publication) or not isinstance(found, QueryDef):
+            raise Unknown("publication", publication, [])
+        return found
+
+    def read_by(self, reader: str) -> list[str]:
+        """What is kept for a reader."""
+        names = [q.name for q in self._site.catalog.queries() if is_publication(q.name)]
+        return [n for n in names if reader_of(n) == reader]
+
+    def read(self, publication: str, since: int) -> Iterator[Piece]:
+        """From an instant on up to the frontier. Raises Forgotten if some of it is gone."""
+        return pieces(self._site.engine, self.query(publication), since)
+
+    def promise(self, stream: str, instant: int) -> bool:
+        """A reader is held up: if the stream is silent, nothing below the instant will come."""
+        found = self._site.stream(stream)
+        feed = self._site.feeds.find(found.name)
+        inputs = self._site.engine.store.inputs
+        partitions = inputs.partitions_of(found.name)
+        if feed is None or instant >= FOREVER:
+            return False
+        landing = self._site.engine.landing
+        silent = [p for p in partitions or [0] if found.is_table or feed.is_idle(p)]
+        for partition in silent:
+            landing.heartbeat(found, instant, partition=partition)
+        if silent:
+            self._site.ticker.wake()
+        return bool(silent)
+
+
+def pieces(engine: SharedEngine, query: QueryDef, since: int) -> Iterator[Piece]:
+    """What a query has said from an instant on, without a gap, up to its frontier."""
+    reader = Reader(engine, query.name, lambda: shape_of(query).columns)
+    frontier = reader.frontier()
+    if frontier.instant <= since:
+        return
+    after = START if since <= BEGINNING else Position(frontier.run, since)
+    reader.check(after)
+    for page in reader.pages(after, frontier):
+        emission = page.emission
+        rows = emission.rows.rename({name(i): c for i, c in enumerate(emission.columns)})
+        yield Piece(since, emission.upto, rows)
+        since = emission.upto
+    if since < frontier.instant:
+        yield Piece(since, frontier.instant, no_rows(query))
+
+
+def no_rows(query: QueryDef) -> pl.DataFrame:
+    columns = {f.name: dtype(f.type) for f in shape_of(query).schema}
+    return pl.DataFrame(schema={TS: pl.Int64, OP: pl.Int8, **columns})
+
+
+def needs_of(site: Site, stream: str) -> tuple[int, int | None]:
+    """Of a stream that a site reads from elsewhere: from when on its rows are needed, and the
+    instant for which some query waits because of it."""
+    engine = site.engine
+    needed_from = engine.store.inputs.complete_from(stream, ())
+    marks = {s: engine.watermark(s) for s in engine.streams}
+    held_up = BEGINNING
+    for flow in engine.plan.flows:
+        if stream in flow.streams:
+            others = [s for s in flow.streams if s != stream and not engine.streams[s].is_table]
+            held_up = max(held_up, min((marks[s] for s in others), default=BEGINNING))
+    waits = marks.get(stream, BEGINNING) < held_up < FOREVER
+    return needed_from, held_up if waits else None
+
+
+def publication_text(
+    stream: StreamDef, publication: str, reach: int | None, where: Sequence[str] | None = None
+) -> str:
+    head = f"CREATE QUERY {_quoted(publication)} AS SELECT"
+    tail = "" if where is None else f" WHERE {' OR '.join(f'({w})' for w in where)}"
+    if stream.is_relation:
+        return f"{head} * FROM {_quoted(stream.name)}{tail}"
+    # Places come first: they order the rows, and no other column is looked at for that.
+    columns = ", ".join(_quoted(f.name) for f in (*PLACE, *stream.fields))
+    source = f"{_quoted(stream.name)} {_window(stream, reach)} WITH POSITION"
+    return f"{head} ISTREAM {columns} FROM {source}{tail}"
+
+
+def _window(stream: StreamDef, reach: int | None) -> str:
+    if reach is None:
+        return "[Unbounded]"
+    if stream.timestamp_type.is_integer:
+        return f"[Range {reach}]"
+    return f"[Range {reach * stream.resolution_us} MICROSECONDS]"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
