@@ -1,0 +1,105 @@
+"""A node as a reader of others' publications."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import polars as pl
+from pyarrow import flight
+
+from thalweg.runtime.data.messages import (
+    Answer,
+    Range,
+    Read,
+    Refused,
+    Request,
+    decode_answer,
+    decode_range,
+    encode,
+)
+from thalweg.runtime.data.server import ASK
+
+_HAPPENED = re.compile(r"(Connection refused|Connection reset|Socket closed|Deadline Exceeded)")
+_LONGEST = 200  # characters of an error
+
+ANSWER_WITHIN_S = 10.0
+CALL_FOR_S = 30.0  # a call that goes on for longer is made anew: so long may a dead link go unseen
+
+
+class Unreachable(Exception):
+    """Nobody answers: ask again later."""
+
+
+class NotServed(Exception):
+    """The publisher has said no; asking again is of no use."""
+
+
+class DataClient:
+    """One connection to a publisher."""
+
+    def __init__(self, address: str, **options: Any) -> None:
+        self.address = address
+        scheme = "grpc+tls" if options else "grpc"
+        self._client = flight.FlightClient(f"{scheme}://{address}", **options)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def ask(self, request: Request) -> Answer:
+        """Raises Unreachable, NotServed."""
+        options = flight.FlightCallOptions(timeout=ANSWER_WITHIN_S)
+        with _translated(self.address):
+            (found,) = self._client.do_action((ASK, encode(request)), options)
+        answer: Answer = decode_answer(found.body.to_pybytes())
+        if isinstance(answer, Refused):
+            raise NotServed(answer.reason)
+        return answer
+
+    def read(self, ticket: Read) -> Iterator[tuple[Range, pl.DataFrame]]:
+        """Batches as they come; ends when the call has lasted long enough, to be made anew. Raises
+        Unreachable, NotServed."""
+        options = flight.FlightCallOptions(timeout=CALL_FOR_S)
+        with _translated(self.address):
+            reader = self._client.do_get(flight.Ticket(encode(ticket)), options)
+            try:
+                while True:
+                    try:
+                        chunk = reader.read_chunk()
+                    except (StopIteration, flight.FlightTimedOutError):
+                        return
+                    rows = pl.from_arrow(chunk.data)
+                    assert isinstance(rows, pl.DataFrame)
+                    yield decode_range(chunk.app_metadata.to_pybytes()), rows
+            finally:
+                reader.cancel()
+
+
+@contextmanager
+def _translated(address: str) -> Iterator[None]:
+    try:
+        yield
+    except (flight.FlightUnavailableError, flight.FlightTimedOutError) as error:
+        raise Unreachable(f"{address}: {_first_line(error)}") from None
+    except flight.FlightServerError as error:
+        raise NotServed(_reason(error)) from None
+    except flight.FlightError as error:
+        raise Unreachable(f"{address}: {_first_line(error)}") from None
+
+
+def _reason(error: flight.FlightServerError) -> str:
+    try:
+        answer = decode_answer(error.extra_info)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        answer = None
+    return answer.reason if isinstance(answer, Refused) else _first_line(error)
+
+
+def _first_line(error: Exception) -> str:
+    """gRPC tells a long story; its end is what happened."""
+    line = (str(error).splitlines() or [type(error).__name__])[0]
+    found = _HAPPENED.search(line)
+    return found[1].lower() if found is not None else line[:_LONGEST]

@@ -1,0 +1,219 @@
+"""A node of the network: a site, its publications, and what it knows of the others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from thalweg.cql import Script, compile_script
+from thalweg.cql.bind.dependencies import dependents
+from thalweg.engine.shared.registering import NameTaken
+from thalweg.engine.shared.state.names import PUBLISHED
+from thalweg.engine.site import Site, WrongUse
+from thalweg.engine.site.book import kind_of
+from thalweg.engine.site.publications import is_internal
+from thalweg.engine.site.scripts import Change, CompileEach, Text
+from thalweg.engine.site.scripts import Script as SiteScript
+from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef, ViewDef
+from thalweg.runtime.data.server import DataServer
+from thalweg.runtime.data.statements import quoted, schema_text
+from thalweg.runtime.network.definitions import needed_views, network_catalog
+from thalweg.runtime.network.directory import VIEW, Defined, Directory
+from thalweg.runtime.network.mirrors import Mirrored, Mirrors
+from thalweg.runtime.network.placing import placed_at_home, placed_locally
+from thalweg.runtime.network.statements import Part, is_for, named, parts_of
+
+_MOST_NAMED = 5
+
+
+class Node:
+    """`site` answers for what is here; statements go through `parts` and `execute`, which look
+    beyond it."""
+
+    def __init__(
+        self, site: Site, directory: Directory, mirrors: Mirrors, data: DataServer
+    ) -> None:
+        self.site, self.directory, self.mirrors, self.data = site, directory, mirrors, data
+        self._lock = threading.RLock()
+        mirrors.attach(site)
+        data.attach(site)
+        self._reconcile()
+        directory.on_gone(self._gone)
+
+    @property
+    def name(self) -> str:
+        return self.directory.me.name
+
+    def close(self) -> None:
+        self.data.shutdown()
+        self.site.close()
+
+    # --- nodes that go
+
+    def leave(self) -> None:
+        """Take this node out of the network. Raises WrongUse while it has something: queries do not
+        move by themselves yet, and streams have one home."""
+        own = [d for d in self.site.catalog.definitions.values() if self.is_own(d)]
+        if own:
+            named = ", ".join(f"{kind_of(d)} {d.name}" for d in own[:_MOST_NAMED])
+            more = f" and {len(own) - _MOST_NAMED} more" if len(own) > _MOST_NAMED else ""
+            raise WrongUse(
+                f"{self.name} still has {named}{more}: drop them, and submit queries at another "
+                "node first"
+            )
+        self.directory.leave()
+
+    def _gone(self, node: str) -> None:
+        """What was kept for a node that is gone need not be kept any more."""
+        for publication in self.data.publications.read_by(node):
+            self.data.publications.close(publication)
+
+    # --- statements
+
+    def catalog(self) -> Catalog:
+        """All that statements at this node may read."""
+        return network_catalog(self._elsewhere(), self.site.catalog)
+
+    def parts(self, text: str, name: str, arrived: Mapping[str, int] | None = None) -> list[Part]:
+        """Where a script's statements have to be executed; new queries here, or, if it is told how
+        much has arrived of each stream, near their input. Raises CqlError."""
+        script = compile_script(text, self.catalog(), name=name)
+        for change in script.changes:
+            if change.definition.name.startswith(PUBLISHED):
+                raise NameTaken(f"names that begin with {PUBLISHED} are the network's own")
+        place = placed_locally(self.name)
+        if arrived is not None:
+            place = placed_at_home(self.name, self.directory.defined(), arrived)
+        return parts_of(text, script, self.name, self._elsewhere(), place)
+
+    def are_for_here(self, texts: Iterable[str]) -> bool:
+        """Whether no statement of these texts has to be executed elsewhere."""
+        elsewhere = self._elsewhere()
+        return all(is_for(self.name, text, elsewhere) for text in texts)
+
+    def execute(self, text: str, *, name: str = "<cql>", folder: Path | None = None) -> Script:
+        """Run a script at this node: all of it, or nothing. It may read what others have."""
+        with self._lock:
+            elsewhere = self._elsewhere()
+            script = compile_script(text, network_catalog(elsewhere, self.site.catalog), name=name)
+            with self._opened([script], [text], elsewhere) as opened:
+                before = "".join(f"{t}; " for t in opened.texts)
+                done = self.site.execute(
+                    before + text, name=name, folder=folder, pasts=opened.pasts
+                )
+            return self._told([(done, script)])[0]
+
+    def execute_each(self, texts: Sequence[Text], compiler: CompileEach) -> list[Script]:
+        """As `Site.execute_each`; statements may read what others have."""
+        with self._lock:
+            elsewhere = self._elsewhere()
+            cql = [t.cql for t in texts]
+            scripts = compiler(cql, network_catalog(elsewhere, self.site.catalog))
+            texts = [
+                Text(named(t.cql, (q.name for q in s.queries)), t.folder)
+                for t, s in zip(texts, scripts, strict=True)
+            ]
+            with self._opened(scripts, cql, elsewhere) as opened:
+                before = Text("".join(f"{t};\n" for t in opened.texts))
+                _, *done = self.site.execute_each([before, *texts], compiler, opened.pasts)
+            return self._told(list(zip(done, scripts, strict=True)))
+
+    @contextmanager
+    def _opened(
+        self, scripts: Iterable[SiteScript], texts: Iterable[str], elsewhere: Mapping[str, Defined]
+    ) -> Iterator[Mirrored]:
+        """What scripts need of other nodes; given back if they fail."""
+        made = [c.definition for s in scripts for c in s.changes if not c.dropped]
+        reading = [d for d in made if isinstance(d, QueryDef | ViewDef)]
+        mirrored = self.mirrors.open(reading, elsewhere)
+        views = self._views_for(texts, elsewhere)
+        try:
+            yield replace(mirrored, texts=(*mirrored.texts, *views))
+        except BaseException:
+            self.mirrors.give_back(mirrored.opened)
+            raise
+
+    def _told(self, pairs: Sequence[tuple[SiteScript, SiteScript]]) -> list[Script]:
+        """The network learns what has changed. What was done for the sake of a user's statements is
+        left out: scripts as the site has executed them, beside those of the user."""
+        told = []
+        for done, script in pairs:
+            own = {c.definition.name for c in script.changes}
+            changes = tuple(c for c in done.changes if c.definition.name in own)
+            assert isinstance(done, Script)
+            told.append(replace(done, changes=changes, warnings=script.warnings))  # type: ignore[arg-type]
+        everything = [c for script in told for c in script.changes]
+        self._tell(everything)
+        if any(c.dropped or c.replaced is not None for c in everything):
+            self._drop_unused()
+        return told
+
+    def _views_for(self, texts: Iterable[str], elsewhere: Mapping[str, Defined]) -> Iterator[str]:
+        """Views of others that texts read, as they are now."""
+        if not any(d.kind == VIEW for d in elsewhere.values()):
+            return
+        copies = {v.name.lower(): v for v in self.site.catalog.views()}
+        for view in needed_views(texts, elsewhere):
+            copy = copies.get(view.name.lower())
+            if copy is None:
+                yield view.text
+            elif copy.text != view.text and not dependents(copy, self.site.catalog):
+                yield f"DROP VIEW {quoted(view.name)}; {view.text}"
+
+    def _drop_unused(self) -> None:
+        elsewhere = self._elsewhere()
+        for view in reversed(self.site.catalog.views()):
+            is_copy = view.name.lower() in elsewhere
+            if is_copy and not dependents(view, self.site.catalog):
+                self.site.execute(f"DROP VIEW {quoted(view.name)}")
+        self.mirrors.drop_unused()
+
+    # --- what is where
+
+    def _elsewhere(self) -> dict[str, Defined]:
+        """What other nodes have; by lower-cased name."""
+        return {k: d for k, d in self.directory.defined().items() if d.node != self.name}
+
+    def find(self, name: str) -> Defined | None:
+        return self.directory.defined().get(name.lower())
+
+    def is_own(self, definition: Definition) -> bool:
+        """Whether it was made here, and not for the network's sake."""
+        if is_internal(definition):
+            return False
+        entry = self.find(definition.name)
+        is_copy = isinstance(definition, ViewDef) and entry is not None and entry.kind == VIEW
+        return not (is_copy and entry is not None and entry.node != self.name)
+
+    def _tell(self, changes: Sequence[Change]) -> None:
+        """The network learns what this node has."""
+        texts = self._texts() if len(changes) > 1 else None
+        made = {c.definition.name: c.definition for c in changes if not c.dropped}
+        gone = {c.definition.name for c in changes if c.dropped} - made.keys()
+        had = [(d.name, kind_of(d), self._text_of(d, texts)) for d in made.values()]
+        self.directory.change(had, sorted(gone))
+
+    def _text_of(self, definition: Definition, texts: Mapping[str, str] | None = None) -> str:
+        if isinstance(definition, StreamDef):
+            return schema_text(definition)
+        return (self._texts() if texts is None else texts).get(definition.name, "")
+
+    def _texts(self) -> dict[str, str]:
+        return {name: text for name, _, text in self.site.book.definitions()}
+
+    def _reconcile(self) -> None:
+        """After a crash between a change and the news of it."""
+        known = {k: d for k, d in self.directory.defined().items() if d.node == self.name}
+        texts = self._texts()
+        own = [d for d in self.site.catalog.definitions.values() if self.is_own(d)]
+        had = [(d.name, kind_of(d), self._text_of(d, texts)) for d in own]
+        news = [
+            (name, kind, text)
+            for name, kind, text in had
+            if (e := known.get(name.lower())) is None or (e.kind, e.text) != (kind, text)
+        ]
+        here = {name.lower() for name, _, _ in had}
+        self.directory.change(news, [e.name for key, e in known.items() if key not in here])

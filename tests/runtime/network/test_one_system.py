@@ -1,0 +1,281 @@
+"""Whichever node is asked, the network is one system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.runtime.network.nodes import LiveNode, Shared, eventually
+
+STREAMS = """
+CREATE STREAM Bids (item BIGINT, price DOUBLE) TIMESTAMP BY ts BIGINT;
+CREATE TABLE Items (item BIGINT, name VARCHAR, PRIMARY KEY (item));
+"""
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Iterator[dict[str, LiveNode]]:
+    shared = Shared()
+    made = {name: LiveNode(name, tmp_path, shared) for name in ("a", "b", "c")}
+    yield made
+    for node in made.values():
+        node.close()
+
+
+def test_a_query_reads_streams_of_other_nodes_and_is_read_anywhere(
+    nodes: dict[str, LiveNode],
+) -> None:
+    a, b, c = nodes.values()
+    a.cql(STREAMS)
+    b.cql("CREATE STREAM Sold (item BIGINT) TIMESTAMP BY ts BIGINT")
+    c.cql("INSERT INTO Items VALUES (1, 'vase'), (2, 'clock')")
+    done = c.cql(
+        "CREATE QUERY sales AS SELECT ISTREAM I.name, B.price FROM Sold [Now] S, "
+        "Bids [Range 100] B, Items I WHERE S.item = B.item AND B.item = I.item"
+    )
+    assert done["queries"] == ["sales"]
+    assert [change["node"] for change in done["changes"]] == ["c"]
+    b.push("Bids", {"ts": 1, "item": 1, "price": 5.0}, {"ts": 2, "item": 2, "price": 7.5})
+    c.push("Sold", {"ts": 3, "item": 2}, {"ts": 4, "item": 1}, {"ts": 50, "item": 9})
+    a.push("Bids", {"ts": 50, "item": 3, "price": 1.0})
+    for node in (a, b, c):
+        eventually(lambda node=node: len(node.rows("sales")) == 2)  # type: ignore[misc]
+        assert [(r["name"], r["price"]) for r in node.values("sales")] == [
+            ("clock", 7.5),
+            ("vase", 5.0),
+        ]
+        assert node.names("queries") == {"sales": "c"}
+        assert node.names("streams") == {"Bids": "a", "Items": "a", "Sold": "b"}
+
+
+def test_a_script_may_concern_several_nodes(nodes: dict[str, LiveNode]) -> None:
+    a, b, c = nodes.values()
+    a.cql(STREAMS)
+    b.cql("CREATE QUERY dear AS SELECT * FROM Bids [Now] WHERE price > 10")
+    done = c.cql(
+        "CREATE STREAM Visits (who VARCHAR) TIMESTAMP BY ts BIGINT;\n"
+        "INSERT INTO Items VALUES (1, 'vase');\n"
+        "DROP QUERY dear;\n"
+        "CREATE QUERY seen AS SELECT COUNT(*) AS n FROM Visits [Range 10]"
+    )
+    told = [(change["did"], change["name"], change["node"]) for change in done["changes"]]
+    assert told == [
+        ("created", "Visits", "c"),
+        ("dropped", "dear", "b"),
+        ("created", "seen", "c"),
+    ]
+    assert a.names("queries") == {"seen": "c"}
+
+
+def test_a_view_of_another_node_is_read(nodes: dict[str, LiveNode]) -> None:
+    a, b, _ = nodes.values()
+    a.cql(STREAMS)
+    a.cql("CREATE VIEW Dear AS SELECT item, price FROM Bids [Range 10] WHERE price > 10")
+    b.cql("CREATE QUERY many AS SELECT COUNT(*) AS n FROM Dear")
+    a.push("Bids", *({"ts": t, "item": t, "price": 5.0 * t} for t in range(1, 6)))
+    eventually(lambda: bool(b.rows("many")) and b.values("many")[-1]["n"] == 2)
+
+
+def test_what_nothing_reads_any_more_is_not_sent(nodes: dict[str, LiveNode]) -> None:
+    a, b, c = nodes.values()
+    a.cql(STREAMS)
+    b.cql(
+        "CREATE QUERY one AS SELECT * FROM Bids [Now]; CREATE QUERY two AS SELECT * FROM Bids [Now]"
+    )
+    assert a.http.get("/network/publications").json() == ["pub/Bids>b.1"]
+    c.cql("DROP QUERY one")
+    assert a.http.get("/network/publications").json() == ["pub/Bids>b.1"]
+    c.cql("DROP QUERY two")
+    assert a.http.get("/network/publications").json() == []
+    assert b.node.site.catalog.definitions == {}
+    a.http.delete("/streams/Bids").raise_for_status()
+
+
+def test_bare_queries_get_names_that_nobody_has(nodes: dict[str, LiveNode]) -> None:
+    a, b, c = nodes.values()
+    a.cql(STREAMS)
+    names = [n.cql("SELECT COUNT(*) AS n FROM Bids [Range 5]")["queries"][0] for n in (a, b, c)]
+    assert len(set(names)) == 3
+    assert set(a.names("queries")) == set(names)
+
+
+def test_a_mistake_changes_nothing_and_points_into_the_text(nodes: dict[str, LiveNode]) -> None:
+    a, b, _ = nodes.values()
+    a.cql(STREAMS)
+    answer = b.http.post("/queries", content="CREATE QUERY q AS\nSELECT prise FROM Bids [Now]")
+    assert answer.status_code == 422
+    assert "2:8" in answer.json()["detail"]
+    assert "price" in answer.json()["detail"]
+    taken = b.http.post("/queries", content="CREATE STREAM Bids (x BIGINT) TIMESTAMP BY ts")
+    assert "already is a stream" in taken.json()["detail"]
+    assert a.http.get("/network/publications").json() == []
+    assert b.node.site.catalog.definitions == {}
+
+
+def test_a_node_that_is_away_is_named(nodes: dict[str, LiveNode]) -> None:
+    a, b, c = nodes.values()
+    a.cql(STREAMS)
+    b.cql("CREATE QUERY q AS SELECT * FROM Bids [Now]")
+    a.push("Bids", {"ts": 1, "item": 1, "price": 2.0}, {"ts": 5, "item": 1, "price": 2.0})
+    eventually(lambda: len(c.rows("q")) == 2)
+    a.close()
+    answer = c.http.post("/queries", content="SELECT * FROM Bids [Now]")
+    assert answer.status_code == 503
+    assert "Bids is at node a" in answer.json()["detail"]
+    assert "node a at" in c.http.post("/streams/Bids/tuples", json=[]).json()["detail"]
+    states = {row["name"]: row["state"] for row in c.http.get("/streams").json()}
+    assert states["Bids"] == "unknown"
+    links = {n["name"]: n for n in c.http.get("/network").json()["nodes"]}
+    eventually(lambda: "a can't be reached" in str(c.http.get("/network").json()))
+    assert links["b"]["answers"]
+    assert not links["a"]["answers"]
+    a.open()
+    a.push("Bids", {"ts": 9, "item": 2, "price": 3.0})
+    eventually(lambda: len(c.rows("q")) == 4)
+
+
+def test_a_query_may_run_where_most_of_its_input_is(nodes: dict[str, LiveNode]) -> None:
+    a, b, c = nodes.values()
+    a.cql(STREAMS)
+    b.cql("CREATE STREAM Sold (item BIGINT) TIMESTAMP BY ts BIGINT")
+    a.push("Bids", *({"ts": t, "item": t, "price": 1.0} for t in range(20)))
+    b.push("Sold", {"ts": 1, "item": 1})
+    join = "SELECT ISTREAM B.item FROM Bids [Range 9] B, Sold [Now] S WHERE B.item = S.item"
+    near = {"thalweg-strategy": "home"}
+    text = f"CREATE QUERY one AS {join}; CREATE QUERY two AS SELECT * FROM Sold [Now]"
+    c.http.post("/queries", json={"cql": text}, headers=near).raise_for_status()
+    c.cql(f"CREATE QUERY three AS {join}")
+    assert c.names("queries") == {"one": "a", "two": "b", "three": "c"}
+    wrong = c.http.post("/queries", content=join, headers={"thalweg-strategy": "best"})
+    assert "there is no strategy best" in wrong.json()["detail"]
+
+
+def test_a_node_may_be_asked_through_another(nodes: dict[str, LiveNode]) -> None:
+    a, b, _ = nodes.values()
+    a.http.post("/queries", content=STREAMS, headers={"thalweg-at": "b"}).raise_for_status()
+    assert b.names("streams") == {"Bids": "b", "Items": "b"}
+    unknown = a.http.get("/queries", headers={"thalweg-at": "z"})
+    assert unknown.status_code == 404
+    assert "node" in unknown.json()["detail"]
+
+
+def test_explain_says_where_a_query_runs_and_what_it_waits_for(nodes: dict[str, LiveNode]) -> None:
+    a, b, c = nodes.values()
+    a.cql(STREAMS)
+    b.cql("CREATE QUERY q AS SELECT * FROM Bids [Range 5]; CREATE QUERY r AS SELECT * FROM Bids")
+    a.push("Bids", {"ts": 1, "item": 1, "price": 2.0}, {"ts": 5, "item": 1, "price": 2.0})
+    eventually(lambda: "1 row so far" in c.http.get("/queries/q/placed").text)
+    text = c.http.get("/queries/q/placed").text
+    assert "q at node b" in text
+    assert "Bids from a: final up to 5" in text
+    assert "replayable" in text
+    assert "lossy" in c.http.get("/queries/r/placed").text
+    a.close()
+    eventually(lambda: "waits: a can't be reached" in c.http.get("/queries/q/placed").text)
+    a.open()
+
+
+def arrived(node: LiveNode, stream: str) -> int:
+    links = node.http.get("/network/links").json()
+    return next(int(link["arrived"]) for link in links if link["stream"] == stream)
+
+
+def settled(home: LiveNode, reader: LiveNode, stream: str) -> None:
+    """Both have come as far, so that queries begin at the same instant."""
+    home.node.site.settle()
+    if reader.node.site.catalog.find(stream) is not None:
+        there, here = home.node.site.engine, reader.node.site.engine
+        eventually(lambda: here.watermark(stream) == there.watermark(stream))
+
+
+def test_only_rows_that_somebody_wants_are_sent(nodes: dict[str, LiveNode]) -> None:
+    a, b, c = nodes.values()
+    a.cql(STREAMS)
+    b.cql("CREATE QUERY dear AS SELECT ISTREAM item FROM Bids [Range 5] WHERE price > 90.0")
+    c.cql("CREATE QUERY ten AS SELECT ISTREAM price FROM Bids [Now] WHERE item IN (3, 4)")
+    a.push("Bids", *({"ts": t, "item": t % 10, "price": float(t)} for t in range(101)))
+    eventually(lambda: len(b.rows("dear")) == 9)  # 91 to 99: the last one may not be the last
+    eventually(lambda: len(c.rows("ten")) == 20)
+    assert arrived(b, "Bids") == 9
+    assert arrived(c, "Bids") == 20
+    assert "rows where price > 90.0" in a.http.get("/queries/dear/placed").text
+
+
+@pytest.mark.parametrize("kind", ["stream", "relation"])
+def test_a_later_query_that_wants_other_rows_has_the_past_of_its_windows(
+    nodes: dict[str, LiveNode], kind: str
+) -> None:
+    a, b, _ = nodes.values()
+    window = " [Range 30]" if kind == "stream" else ""
+    a.cql(f"CREATE {kind.upper()} X (k BIGINT, v BIGINT) TIMESTAMP BY ts BIGINT")
+    a.cql(f"CREATE QUERY keeps AS SELECT COUNT(*) AS n FROM X{window}")
+    more = {} if kind == "stream" else {"op": "+"}
+
+    def push(*instants: int) -> None:
+        a.push("X", *({"ts": t, "k": t % 4, "v": t, **more} for t in instants))
+
+    conditions = ["k = 1", "k = 2", "k < 2 AND v > 5", "k = 1", "v > 0"]
+    for number, condition in enumerate(conditions):
+        push(*range(10 * number, 10 * number + 10))
+        settled(a, b, "X")
+        for node, name in ((a, f"here{number}"), (b, f"there{number}")):
+            node.cql(
+                f"CREATE QUERY {name} AS SELECT k, COUNT(*) AS n, MAX(v) AS top "
+                f"FROM X{window} WHERE {condition} GROUP BY k"
+            )
+        if number == 2:
+            b.close()
+            b.open()
+    push(*range(50, 60), 200)
+
+    def said(node: LiveNode, query: str) -> list[tuple[object, ...]]:
+        return [(r["ts"], r["op"], *r["row"].values()) for r in node.rows(query) if r["ts"] < 59]
+
+    for number in range(len(conditions)):
+        eventually(
+            lambda n=number: said(a, f"here{n}") == said(b, f"there{n}") != []  # type: ignore[misc]
+        )
+    eventually(lambda: len(a.http.get("/network/publications").json()) == 1)
+
+
+def test_a_select_is_answered_by_the_node_that_has_what_it_reads(
+    nodes: dict[str, LiveNode],
+) -> None:
+    a, b, c = nodes.values()
+    a.cql(STREAMS)
+    a.cql("INSERT INTO Items VALUES (1, 'vase'), (2, 'clock')")
+    b.cql("CREATE STREAM Sold (item BIGINT) TIMESTAMP BY ts BIGINT")
+    found = c.http.post("/query", content="SELECT name FROM Items WHERE item = 2").json()
+    assert [row["name"] for row in found["rows"]] == ["clock"]
+    assert "Items" in c.http.post("/explain", content="SELECT * FROM Items").text
+    both = c.http.post(
+        "/query", content="SELECT * FROM Items I, Sold [Now] S WHERE I.item = S.item"
+    )
+    assert "items at a, sold at b" in both.json()["detail"]
+    assert c.http.post("/apply", json={"texts": []}).status_code == 409
+
+
+def test_a_node_that_still_has_something_does_not_leave(nodes: dict[str, LiveNode]) -> None:
+    a, b, _ = nodes.values()
+    a.cql(STREAMS)
+    b.cql("CREATE QUERY q AS SELECT * FROM Bids [Now]")
+    refused = b.http.post("/network/leave")
+    assert refused.status_code == 409
+    assert "b still has query q" in refused.json()["detail"]
+    assert a.http.get("/network/publications").json() == ["pub/Bids>b.1"]
+    b.node.directory.leave()  # as if it had: what is kept for it goes
+    assert a.http.get("/network/publications").json() == []
+    b.node.directory.shared.infos["b"] = b.node.directory.me  # type: ignore[attr-defined]
+
+
+def test_more_rows_of_a_stream_that_ends_without_any(nodes: dict[str, LiveNode]) -> None:
+    a, b, _ = nodes.values()
+    a.cql(STREAMS)
+    b.cql("CREATE QUERY some AS SELECT * FROM Bids [Now] WHERE item = 1")
+    b.cql("CREATE QUERY more AS SELECT * FROM Bids [Now] WHERE item = 2")
+    a.http.post("/streams/Bids/finish").raise_for_status()
+    for query in ("some", "more"):
+        eventually(
+            lambda q=query: b.http.get(f"/queries/{q}").json()["state"] == "finished"  # type: ignore[misc]
+        )

@@ -1,0 +1,14 @@
+"""Waiting for what live nodes reach in their own time."""
+
+import time
+
+
+def eventually(check, within_s=10.0, every_s=0.02):
+    """The first true answer of `check`; if none comes in time, fail with its last one."""
+    end_s = time.monotonic() + within_s
+    while True:
+        found = check()
+        if found:
+            return found
+        assert time.monotonic() < end_s, f"not within {within_s} s: {check.__doc__ or found!r}"
+        time.sleep(every_s)
