@@ -1,5 +1,7 @@
 import json
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,3 +51,30 @@ def test_no_java_fails_with_what_to_do(tmp_path: Path, monkeypatch: pytest.Monke
     code, found = findings("--data-dir", str(tmp_path), "--port", "0")
     assert code == 1
     assert "JAVA_HOME" in found["Java"]["advice"]
+
+
+@pytest.mark.timeout(300)
+def test_a_master_is_looked_at_from_its_own_tasks(tmp_path: Path) -> None:
+    """In a process of its own, which has its own Spark session."""
+    run = [sys.executable, "-m", "thalweg.cli", "doctor", "--json", "--master", "local[2]"]
+    where = ["--data-dir", str(tmp_path / "data"), "--port", "0"]
+    done = subprocess.run([*run, *where], capture_output=True, text=True, timeout=290, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {f["what"]: f for f in json.loads(done.stdout)}
+    assert list(found)[-6:] == [
+        "master",
+        "slots",
+        "Python there",
+        "packages there",
+        "shared dir",
+        "way back",
+    ]
+    assert found["slots"]["found"].startswith("2 tasks at once")
+    assert {f["verdict"] for f in found.values()} <= {"ok", "warning"}
+    assert not list((tmp_path / "data").iterdir())
+
+
+def test_a_master_that_is_none_fails_with_the_reason(tmp_path: Path) -> None:
+    code, found = findings("--data-dir", str(tmp_path), "--port", "0", "--master", "sc://h:1")
+    assert code == 1
+    assert "Spark Connect" in found["master"]["found"]

@@ -24,7 +24,15 @@ from thalweg.engine.site.book import kind_of
 from thalweg.engine.site.costs import lost_with
 from thalweg.engine.site.scripts import Text
 from thalweg.engine.sources.registry import is_pushed
-from thalweg.plan.catalog import Catalog, Definition, QueryDef, SinkDef, StreamDef, ViewDef
+from thalweg.plan.catalog import (
+    Catalog,
+    Definition,
+    QueryDef,
+    SetAside,
+    SinkDef,
+    StreamDef,
+    ViewDef,
+)
 
 _Computed = ViewDef | QueryDef
 
@@ -218,12 +226,16 @@ class _Planning:
             has_moved = not is_pushed(there) and folder != _folder(piece)
             is_longer = definition.fields[: len(there.fields)] == there.fields
             return is_longer and _rest(there) == _rest(definition) and not has_moved
+        if isinstance(there, SetAside):
+            return there.kind == "view"
         if isinstance(there, QueryDef) and not self._is_same(definition, there, piece):
             return self._site.status.state(there) != "finished"
         return True
 
     def _is_same(self, definition: Definition, there: Definition, piece: Piece) -> bool:
         if isinstance(definition, _Computed) and isinstance(there, _Computed):
+            if isinstance(there, QueryDef) and there.reason is not None:
+                return False
             if definition.plan == there.plan:
                 return True
             # It may be older than a column of what it reads, and goes on without it.
@@ -249,7 +261,7 @@ class _Planning:
     def _to_be_dropped(self, definitions: list[Definition]) -> Iterator[Definition]:
         """Readers before what they read."""
         order = list(self._standing.definitions.values())
-        kinds = (SinkDef, QueryDef, ViewDef, StreamDef)
+        kinds = (SinkDef, QueryDef, ViewDef, SetAside, StreamDef)
         return iter(
             sorted(
                 definitions,

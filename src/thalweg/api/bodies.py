@@ -148,6 +148,6 @@ def _json(body: bytes, decoder: msgspec.json.Decoder[Any] = _PLAIN) -> Any:
     try:
         return decoder.decode(body)
     except (msgspec.MsgspecError, ValueError, ArithmeticError) as error:
-        raise BadRequest(f"the body is no JSON: {first_line(error)}") from None
+        raise BadRequest(f"the body is not JSON: {first_line(error)}") from None
     except RecursionError:
         raise BadRequest("the body's JSON is nested too deeply") from None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
+from thalweg.api.access.access import TooFast
 from thalweg.api.changes import changes_json, verb_of
-from thalweg.api.execute import execute
+from thalweg.api.execute import Executes, execute
 from thalweg.api.pieces import Piece
 from thalweg.api.problems import diagnostic_json
 from thalweg.cql import CqlError, Diagnostic, compile_each
@@ -17,9 +18,10 @@ from thalweg.cql.parser import parse_each
 from thalweg.engine.shared.replacing import CannotReplace
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.site import Site
-from thalweg.engine.site.scripts import Script, Text
+from thalweg.engine.site.scripts import CompileEach, Script, Text
 from thalweg.engine.sources.errors import SourceError
 from thalweg.plan.nodes import PlanError
+from thalweg.runtime.trust import Denied
 
 
 @dataclass(slots=True)
@@ -48,23 +50,31 @@ class Outcome:
         self.errors += _placed(script.errors, piece)
 
 
-def submit_each(site: Site, pieces: Sequence[Piece]) -> list[Outcome]:
-    """All pieces in one transaction; an outcome for each."""
+class ExecutesEach(Executes, Protocol):
+    def execute_each(self, texts: Sequence[Text], compiler: CompileEach) -> Sequence[Script]: ...
+
+
+def submit_each(
+    site: Site, pieces: Sequence[Piece], runs: ExecutesEach | None = None
+) -> list[Outcome]:
+    """All pieces in one transaction; an outcome for each. `runs` executes them: the site itself, or
+    its node."""
+    runs = runs or site
     texts = [Text(p.cql, p.base) for p in pieces]
     outcomes = [Outcome() for _ in pieces]
     try:
-        scripts = site.execute_each(texts, compile_each)
-    except (SourceError, PlanError, SinkError, CannotReplace):
+        scripts = runs.execute_each(texts, compile_each)
+    except (SourceError, PlanError, SinkError, CannotReplace, Denied):
         # One of them can't be registered though its text is right: each has to go by itself.
         for outcome, piece in zip(outcomes, pieces, strict=True):
-            _one_by_one(site, piece, outcome)
+            _one_by_one(site, runs, piece, outcome)
         return outcomes
     for outcome, script, piece in zip(outcomes, scripts, pieces, strict=True):
         outcome.add(site, script, piece)
     return outcomes
 
 
-def _one_by_one(site: Site, piece: Piece, outcome: Outcome) -> None:
+def _one_by_one(site: Site, runs: Executes, piece: Piece, outcome: Outcome) -> None:
     statements, mistakes = parse_each(piece.cql)
     outcome.errors += _placed([m.diagnostic(piece.cql) for m in mistakes], piece)
     for statement in statements:
@@ -72,10 +82,10 @@ def _one_by_one(site: Site, piece: Piece, outcome: Outcome) -> None:
         # Behind as much space as there is before it in the piece, so that places stay.
         text = re.sub(r"[^\n]", " ", piece.cql[:start]) + piece.cql[start:end]
         try:
-            outcome.add(site, execute(site, text, name=piece.name, folder=piece.base), piece)
+            outcome.add(site, execute(runs, text, name=piece.name, folder=piece.base), piece)
         except CqlError as error:
             outcome.errors += _placed(error.diagnostics, piece)
-        except (PlanError, CannotReplace) as error:
+        except (PlanError, CannotReplace, Denied, TooFast) as error:
             outcome.errors += _placed([Mistake(str(error), (start, end)).diagnostic(text)], piece)
 
 

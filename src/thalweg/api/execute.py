@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 
 from thalweg.cql import CqlError, parse_script
 from thalweg.cql.errors import DEFAULT_NAME, Mistake
 from thalweg.engine.sinks.base import SinkError
-from thalweg.engine.site import Site
 from thalweg.engine.site.scripts import Script
 from thalweg.engine.sources.errors import SourceError
 
 
+class Executes(Protocol):
+    """A site, or a node of a network."""
+
+    def execute(self, text: str, *, name: str, folder: Path | None) -> Script: ...
+
+
 def execute(
-    site: Site, text: str, *, name: str = DEFAULT_NAME, folder: Path | None = None
+    site: Executes, text: str, *, name: str = DEFAULT_NAME, folder: Path | None = None
 ) -> Script:
     """As `Site.execute`. Raises CqlError."""
     try:

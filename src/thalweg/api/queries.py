@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -63,10 +63,11 @@ class Query:
 
         return call_for_rows(self._site, self.name, call)
 
-    def write_to(self, target: str) -> str:
+    def write_to(self, target: str, options: Mapping[str, str] | None = None) -> str:
         """Write rows to `jsonl:FILE`, `csv:FILE`, `parquet:FOLDER` or `kafka:HOST:PORT/TOPIC` from
-        now on, exactly once and after every restart; gives the sink's name."""
-        return self._site.write_to(self.name, target)
+        now on, exactly once and after every restart; gives the sink's name. `options` are those of
+        CREATE SINK."""
+        return self._site.write_to(self.name, target, options=options)
 
     def explain(self, form: str = "logical") -> str:
         """How it is computed: `logical`, `physical` or `spark`."""

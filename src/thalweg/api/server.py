@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Callable
 
 import uvicorn
 
+from thalweg.api.access import Access
 from thalweg.api.service import make_app
 from thalweg.engine.site import Site
+from thalweg.runtime.network.node import Node
+from thalweg.runtime.transport.addresses import is_loopback
+from thalweg.runtime.trust import Credentials
 
 
 class AddressInUse(RuntimeError):
-    """A port that somebody else has."""
+    """A port that somebody else has, or an address where nobody is let in without proof."""
 
 
-def listen_on(host: str, port: int) -> socket.socket:
+def listen_on(host: str, port: int, *, guarded: bool = False) -> socket.socket:
     """The service's socket; port 0 takes a free one. Who connects before the service is ready waits
-    for it. Raises AddressInUse."""
+    for it. Other machines can reach only a service with certificates and users (`guarded`). Raises
+    AddressInUse."""
+    if not guarded and not is_loopback(host):
+        raise AddressInUse(
+            f"{host} can be reached from other machines: a service listens there only as "
+            f"`thalweg node` with --certificates and --users (`thalweg network certificates` and "
+            f"`thalweg network user add` make them), or on 127.0.0.1 without"
+        )
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -25,7 +37,9 @@ def listen_on(host: str, port: int) -> socket.socket:
         listener.listen(128)
     except OSError as error:
         listener.close()
-        raise AddressInUse(f"can't listen on {host}:{port}: {error.strerror}") from None
+        raise AddressInUse(
+            f"can't listen on {host}:{port}: {error.strerror}; choose another with --port"
+        ) from None
     return listener
 
 
@@ -37,11 +51,23 @@ class Server(uvicorn.Server):
         site: Site,
         started: Callable[[], None] = lambda: None,
         stopping: Callable[[], None] = lambda: None,
+        node: Node | None = None,
+        access: Access | None = None,
+        credentials: Credentials | None = None,
     ) -> None:
-        self._app = make_app(site)
+        self._app = make_app(site, node, access, credentials)
         self._started, self._stopping = started, stopping
+
+        def context(*_: object) -> ssl.SSLContext:
+            assert credentials is not None
+            return credentials.https()
+
         config = uvicorn.Config(
-            self._app, log_level="warning", access_log=False, timeout_graceful_shutdown=5
+            self._app,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=5,
+            ssl_context_factory=context if credentials is not None else None,
         )
         super().__init__(config)
 
@@ -60,6 +86,9 @@ def serve(
     listener: socket.socket,
     started: Callable[[], None],
     stopping: Callable[[], None] = lambda: None,
+    node: Node | None = None,
+    access: Access | None = None,
+    credentials: Credentials | None = None,
 ) -> None:
     """Answer requests until SIGINT or SIGTERM."""
-    Server(site, started, stopping).run(sockets=[listener])
+    Server(site, started, stopping, node, access, credentials).run(sockets=[listener])

@@ -107,11 +107,14 @@ class Thalweg:
     # --- definitions
 
     def cql(self, text: str) -> Queries:
-        """Run statements: CREATE, DROP, or queries as such. All of the text, or nothing of it."""
+        """Run statements: CREATE, DROP, or queries as such. All of the text, or nothing of it.
+
+        Gives its queries, also those that stood already (OR REPLACE, IF NOT EXISTS): so that a cell
+        of a notebook can be run again."""
         script = execute(self.site, text)
         for notice in self.site.notices(script.queries):
             warnings.warn(notice.text, IncompleteHistory, stacklevel=2)
-        return Queries(Query(self.site, definition) for definition in script.queries)
+        return Queries(Query(self.site, q) for q in (*script.queries, *script.kept))
 
     def query(self, name: str) -> Query:
         return Query(self.site, self.site.query(name))

@@ -22,7 +22,7 @@ CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 def bench(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Which benchmark; `list` names them all.")],
+    name: Annotated[str, typer.Argument(help="Which one; without a name, a list.")] = "list",
     quick: Annotated[bool, typer.Option(help="About a minute instead of the full run.")] = False,
     json: Annotated[bool, typer.Option("--json", help="The report as JSON on stdout.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for CSV, PNG and Markdown.")] = None,

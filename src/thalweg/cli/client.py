@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,13 +15,16 @@ import typer
 from thalweg.cli.exits import BAD_INPUT, FAILED, UNREACHABLE, CommandFailed
 from thalweg.cli.output import note
 
+AT = "THALWEG_AT"  # the node of a network that answers
+TOKEN = "THALWEG_TOKEN"  # of the user, where a service asks for one
+CA = "THALWEG_CA"  # the file with the certificate of the network's authority
 DEFAULT_URL = "http://127.0.0.1:7341"
 Url = Annotated[
     str,
     typer.Option("--url", envvar="THALWEG_URL", help="Where the service is.", show_default=True),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
-_BAD_INPUT = {400, 403, 404, 409, 413, 415, 422}
+_BAD_INPUT = {400, 401, 403, 404, 409, 413, 415, 422}
 
 
 class Unreachable(CommandFailed):
@@ -38,7 +42,11 @@ class Service:
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
         self._client = httpx.Client(
-            base_url=self.url, timeout=httpx.Timeout(120, connect=5), trust_env=not _is_local(url)
+            headers=_headers(self.url),
+            verify=_authority(),
+            base_url=self.url,
+            timeout=httpx.Timeout(120, connect=5),
+            trust_env=not _is_local(url),
         )
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
@@ -95,6 +103,30 @@ class Service:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _headers(url: str) -> dict[str, str]:
+    headers = {}
+    if at := os.environ.get(AT):
+        headers["thalweg-at"] = at
+    if token := os.environ.get(TOKEN):
+        if not url.startswith("https://") and not _is_local(url):
+            raise CommandFailed(
+                f"a token must not go over {url} in plain text: use https://", BAD_INPUT
+            )
+        headers["authorization"] = f"Bearer {token}"
+    return headers
+
+
+def _authority() -> ssl.SSLContext | bool:
+    """Whose certificates count: those of the network's own authority alone, if it is named."""
+    file = os.environ.get(CA)
+    if not file:
+        return True
+    try:
+        return ssl.create_default_context(cafile=file)
+    except (OSError, ssl.SSLError) as error:
+        raise CommandFailed(f"{CA}: {file} can't be used: {error}", BAD_INPUT) from None
 
 
 def check(answer: httpx.Response) -> None:

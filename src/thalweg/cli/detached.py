@@ -68,7 +68,9 @@ def stop_detached(data_dir: Path) -> None:
     try:
         file = os.open(lock, os.O_RDWR)
     except FileNotFoundError:
-        raise CommandFailed(f"no service has used {data_dir}", FAILED) from None
+        raise CommandFailed(
+            f"no service has used {data_dir}: say which with --data-dir", FAILED
+        ) from None
     try:
         if _is_free(file):
             note(f"no service has {data_dir}: nothing to stop")

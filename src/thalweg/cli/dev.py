@@ -12,6 +12,7 @@ from thalweg.cli.client import AsJson
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
 from thalweg.cli.output import emit, emit_json, note, notes
 from thalweg.cli.stopping import stop_within
+from thalweg.cli.trusting import UsersOption, access_of
 
 
 def dev(
@@ -25,7 +26,7 @@ def dev(
     master: Annotated[str, typer.Option(help="Spark master, or in-process for none.")] = "local[*]",
     tick_rows: Annotated[int, typer.Option(min=1, help="Tuples to a tick at most.")] = 500_000,
     tick_interval_ms: Annotated[
-        int, typer.Option(min=0, help="Between the starts of two ticks at least.")
+        int, typer.Option(min=0, help="Between ticks, where many follow each other.")
     ] = 50,
     retained_ticks: Annotated[
         int, typer.Option(min=1, help="For so many ticks readers can come back for results.")
@@ -37,6 +38,7 @@ def dev(
         list[Path],
         typer.Option(help="A folder that sources and sinks may use, beside the current one."),
     ] = [],  # noqa: B006
+    users: UsersOption = None,
     detach: Annotated[
         bool, typer.Option("--detach", help="Run in the background; return once it answers.")
     ] = False,
@@ -56,7 +58,7 @@ def dev(
                 start_detached(data_dir, as_json=as_json)
         return
     from thalweg.api.server import AddressInUse, listen_on, serve
-    from thalweg.cql import CqlError, compile_script
+    from thalweg.cql import compile_script
     from thalweg.engine.paths import AllowedFolders
     from thalweg.engine.shared.state.store import StoreError
     from thalweg.engine.site import SiteError, open_site
@@ -70,11 +72,12 @@ def dev(
         allowed=AllowedFolders((Path.cwd(), *allow)),
     )
     with reporting():
+        access = access_of(users)
         try:
             listener = listen_on(host, port)
         except AddressInUse as error:
-            raise CommandFailed(f"{error}; choose another with --port", BAD_INPUT) from None
-        signal.signal(signal.SIGTERM, _interrupt)
+            raise CommandFailed(str(error), BAD_INPUT) from None
+        signal.signal(signal.SIGTERM, interrupt)
         log_to_stderr()
         url = f"http://{host}:{listener.getsockname()[1]}"
         site = None
@@ -82,14 +85,16 @@ def dev(
             with notes.status(f"opening {data_dir} on {master}"):
                 site = open_site(data_dir, compile_script, master=master, settings=settings)
             # Spark's own handler would cancel the tick that runs.
-            signal.signal(signal.SIGINT, _interrupt)
-            serve(site, listener, lambda: _announce(url, data_dir, as_json), stop_within)
+            signal.signal(signal.SIGINT, interrupt)
+            serve(
+                site,
+                listener,
+                lambda: _announce(url, data_dir, as_json),
+                stop_within,
+                access=access,
+            )
         except KeyboardInterrupt:
             pass
-        except CqlError as error:
-            raise CommandFailed(
-                f"{data_dir} has statements that this version does not take:\n{error}"
-            ) from None
         except (SiteError, StoreError, RuntimeError) as error:
             raise CommandFailed(str(error)) from None
         finally:
@@ -98,7 +103,7 @@ def dev(
                 site.close()
 
 
-def _interrupt(*_: object) -> None:
+def interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 

@@ -22,11 +22,19 @@ def doctor(
     ),
     host: Annotated[str, typer.Option(help="The address to be used.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port to be used.")] = 7341,
+    master: Annotated[
+        str | None, typer.Option(help="A Spark master, to be looked at from its own tasks.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check Java, Python, packages, memory, disk and port. The exit code is 1 if one is missing."""
+    """Check Java, Python, packages, memory, disk and port, and with --master what a cluster lacks.
+    The exit code is 1 if something is missing."""
     surroundings = Surroundings(data_dir, host, port)
     findings = [check(surroundings) for check in CHECKS]
+    if master is not None and not any(f.verdict == "failed" for f in findings):
+        from thalweg.engine.cluster_checks import check_cluster
+
+        findings += [Finding(*found) for found in check_cluster(master, data_dir)]
     if as_json:
         emit_json([asdict(f) for f in findings])
     else:
@@ -41,4 +49,4 @@ def _print(findings: list[Finding]) -> None:
     console = stdout_console()
     for f in findings:
         advice = f"  → {escape(f.advice)}" if f.advice else ""
-        console.print(f"{_MARKS[f.verdict]} {f.what:<10} {escape(f.found)}{advice}", soft_wrap=True)
+        console.print(f"{_MARKS[f.verdict]} {f.what:<14} {escape(f.found)}{advice}", soft_wrap=True)

@@ -36,7 +36,7 @@ def experiment(
 ) -> None:
     """Re-run an experiment of the sources. Goals are reported; they don't change the exit code."""
     with reporting():
-        if name is None:
+        if name is None or name == "list":
             _list(as_json=json)
             return
         if out is not None and out.exists() and not out.is_dir():

@@ -31,6 +31,9 @@ def explain(
         tuple[str, str] | None,
         typer.Option(metavar="A B", help="Why two standing queries share work, or do not."),
     ] = None,
+    placed: Annotated[
+        bool, typer.Option("--placed", help="In a network: where it runs, and what it reads.")
+    ] = False,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -42,6 +45,12 @@ def explain(
             if query is not None or text is not None or shared:
                 raise CommandFailed("--why takes two standing queries, and nothing else", BAD_INPUT)
             path = f"/queries/{quoted(why[0])}/why/{quoted(why[1])}"
+            emit(service.request("GET", path, params={"format": wanted}).text.rstrip("\n"))
+            return
+        if placed:
+            if query is None or text is not None or shared:
+                raise CommandFailed("--placed takes one standing query", BAD_INPUT)
+            path = f"/queries/{quoted(query)}/placed"
             emit(service.request("GET", path, params={"format": wanted}).text.rstrip("\n"))
             return
         if shared and query is None and text is None:

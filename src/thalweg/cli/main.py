@@ -1,5 +1,6 @@
 """Entry point of the `thalweg` command; one module for each sub-command."""
 
+import os
 from importlib.metadata import version
 from typing import Annotated
 
@@ -9,11 +10,14 @@ from thalweg.cli.apply import apply
 from thalweg.cli.backup import backup, restore, upgrade
 from thalweg.cli.bench import CONTEXT as BENCH_CONTEXT
 from thalweg.cli.bench import bench
+from thalweg.cli.client import AT, CA
 from thalweg.cli.demo import demo
 from thalweg.cli.dev import dev
 from thalweg.cli.doctor import doctor
 from thalweg.cli.experiment import experiment
 from thalweg.cli.explain import explain
+from thalweg.cli.network import network
+from thalweg.cli.node import node
 from thalweg.cli.plan import plan
 from thalweg.cli.ps import ps
 from thalweg.cli.push import push
@@ -40,6 +44,7 @@ app = typer.Typer(
 COMMANDS = (
     demo,
     dev,
+    node,
     shell,
     submit,
     apply,
@@ -67,6 +72,8 @@ COMMANDS = (
 CONTEXTS = {bench: BENCH_CONTEXT}
 NAMES = {run_cases: "test"}  # where it is not the function's own
 
+app.add_typer(network)
+
 for command in COMMANDS:
     app.command(NAMES.get(command), context_settings=CONTEXTS.get(command))(command)
 
@@ -88,5 +95,16 @@ def main(
             help="Print the version and exit.",
         ),
     ] = False,
+    at: Annotated[
+        str | None, typer.Option(envvar=AT, help="The node of a network that is to answer.")
+    ] = None,
+    ca: Annotated[
+        str | None,
+        typer.Option(envvar=CA, help="The certificate of the network's authority, for https."),
+    ] = None,
 ) -> None:
     """Continuous queries, planned together and run on Spark."""
+    if at is not None:
+        os.environ[AT] = at
+    if ca is not None:
+        os.environ[CA] = ca

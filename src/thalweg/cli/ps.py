@@ -34,7 +34,15 @@ def ps(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
         if as_json:
             emit_lines(queries)
             return
-        emit_table(_COLUMNS, map(_row, queries), empty="no queries: `thalweg submit` some")
+        columns, row = _COLUMNS, _row
+        if any("node" in q for q in queries):  # a network answers
+            columns = [("NODE", "left"), *columns]
+            row = _row_of_node
+        emit_table(columns, map(row, queries), empty="no queries: `thalweg submit` some")
+
+
+def _row_of_node(query: dict[str, Any]) -> tuple[Any, ...]:
+    return (query["node"], *_row(query))
 
 
 def _row(query: dict[str, Any]) -> tuple[Any, ...]:

@@ -28,7 +28,15 @@ def streams(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
         if as_json:
             emit_lines(found)
             return
-        emit_table(_COLUMNS, map(_row, found), empty="no streams: `thalweg submit` CREATE STREAM …")
+        columns, row = _COLUMNS, _row
+        if any("node" in s for s in found):  # a network answers
+            columns = [("NODE", "left"), *columns]
+            row = _row_of_node
+        emit_table(columns, map(row, found), empty="no streams: `thalweg submit` CREATE STREAM …")
+
+
+def _row_of_node(stream: dict[str, Any]) -> tuple[Any, ...]:
+    return (stream["node"], *_row(stream))
 
 
 def _row(stream: dict[str, Any]) -> tuple[Any, ...]:

@@ -27,6 +27,12 @@ def submit(
     text: Annotated[
         list[str] | None, typer.Option("--execute", "-e", help="CQL given right here; repeatable.")
     ] = None,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            help="In a network: queries run at the node asked (local), or near their input (home)."
+        ),
+    ] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -43,14 +49,15 @@ def submit(
         texts = list(texts_of(files, text or []))
         with _progress(sum(len(t.cql) for t in texts)) as advance:
             for batch in batches_of(texts):
-                total.add(_submit(service, batch), as_json)
+                total.add(_submit(service, batch, strategy), as_json)
                 advance(sum(len(t.cql) for t in batch), total.done)
         total.tell()
 
 
-def _submit(service: Service, batch: list[Text]) -> list[dict[str, Any]]:
+def _submit(service: Service, batch: list[Text], strategy: str | None) -> list[dict[str, Any]]:
     texts = [{**t._asdict(), "folder": str(t.folder)} for t in batch]
-    answer = service.request("POST", "/queries/bulk", json={"texts": texts})
+    headers = {"thalweg-strategy": strategy} if strategy else None
+    answer = service.request("POST", "/queries/bulk", json={"texts": texts}, headers=headers)
     results: list[dict[str, Any]] = answer.json()["results"]
     return results
 

@@ -80,7 +80,7 @@ def run_cases(
 
 def _cases(folder: Path, only: Sequence[str]) -> list[Case]:
     if not folder.is_dir():
-        raise CommandFailed(f"{folder} is no folder", BAD_INPUT)
+        raise CommandFailed(f"{folder} is not a folder", BAD_INPUT)
     found = [
         Case(path.parent, str(path.parent.relative_to(folder)))
         for path in sorted(folder.rglob("expected"))

@@ -29,3 +29,19 @@ def test_a_folder_with_results_of_another_run_is_refused(
     assert answer.status_code == 422
     assert "results of another run" in answer.json()["detail"]
     assert service.http.get("/queries/q1").json()["sinks"] == []
+
+
+def test_options_of_a_sink_are_kept(service: LiveService, tmp_path: Path) -> None:
+    http = service.http
+    http.post("/queries", content="CREATE STREAM S (a INTEGER) TIMESTAMP BY ts; SELECT a FROM S")
+    target = {"target": "parquet:rows", "folder": str(tmp_path)}
+    made = http.post("/queries/q1/sinks", json={**target, "options": {"Max_Rows": 1}})
+    assert made.status_code == 201, made.text
+    (sink,) = http.get("/sinks").json()
+    assert sink["options"] == {"max_rows": "1"}
+    http.post("/streams/S/tuples", json=[{"ts": n, "a": n} for n in range(4)])
+    service.site.settle()
+    assert list((tmp_path / "rows").glob("*.parquet"))  # not as old as others would have to be
+    wrong = http.post("/queries/q1/sinks", json={**target, "options": {"colour": "red"}})
+    assert wrong.status_code == 422
+    assert "colour" in wrong.json()["detail"]

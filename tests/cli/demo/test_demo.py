@@ -1,10 +1,13 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from thalweg.cli.demo.across import QUERIES, statements
+from thalweg.cli.demo.command import _script
 from thalweg.cli.demo.pulse import Picture
 from thalweg.cli.demo.screen import Screen
 from thalweg.cli.demo.sparkline import sparkline
@@ -110,3 +113,42 @@ def test_the_demo_runs_and_sums_up(tmp_path: Path) -> None:
     assert all(q["state"] == "running" for q in found["queries"])
     assert sum(q["rows"] > 0 for q in found["queries"]) >= 15
     assert "standing" in svg.read_text()
+
+
+@pytest.mark.heavy
+def test_the_demo_runs_across_sites(tmp_path: Path) -> None:
+    svg = tmp_path / "map.svg"
+    options = ["--nodes", "3", "--seconds", "8", "--master", "in-process", "--json"]
+    done = CliRunner().invoke(app, ["demo", *options, "--svg", str(svg)])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert [n["name"] for n in found["nodes"]] == ["oslo", "paris", "rome"]
+    assert all(n["answers"] for n in found["nodes"])
+    assert sorted(q["name"] for q in found["queries"]) == sorted(QUERIES)
+    assert all(q["state"] == "running" for q in found["queries"])
+    homes = {d["name"]: n["name"] for n in found["nodes"] for d in n["defines"]}
+    assert len({homes[s] for q in found["queries"] for s in q["streams"]}) == 3
+    assert sum(link["arrived"] for n in found["nodes"] for link in n["links"]) > 100
+    assert sum(bool(q["rows"]) for q in found["queries"]) >= 4
+    assert "site oslo" in svg.read_text()
+    assert not has_nodes()
+
+
+def has_nodes() -> bool:
+    """Whether this process still has children that are nodes."""
+    mine = Path(f"/proc/{os.getpid()}/task").glob("*/children")
+    children = [pid for task in mine for pid in task.read_text().split()]
+    return any(b"thalweg.cli" in _read(Path(f"/proc/{pid}/cmdline")) for pid in children)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_the_queries_of_the_demo_across_sites_are_among_the_auctions() -> None:
+    streams, queries = statements(_script(5.0, 600.0))
+    assert len(streams) == 4
+    assert len(queries) == len(QUERIES)

@@ -1,5 +1,6 @@
 """thalweg shell, from a pipe."""
 
+import pytest
 from tests.api.conftest import LiveService
 from tests.cli.conftest import Run
 
@@ -43,14 +44,37 @@ def test_a_command_that_is_none_is_told(run: Run) -> None:
     assert r"there is no command \nothing: \? lists them" in done.stderr
 
 
-def test_a_bare_query_is_shown_until_its_end_and_leaves_nothing(
-    service: LiveService, run: Run
+def test_a_select_is_answered_once_from_what_is_now(service: LiveService, run: Run) -> None:
+    run("shell", input=S + "CREATE QUERY q AS SELECT a FROM S [Range 9];")
+    service.http.post("/streams/S/tuples", json=[{"ts": 1, "a": 5}, {"ts": 2, "a": 6}])
+    service.site.settle()
+    done = run(
+        "shell", input="SELECT a + 1 AS b FROM q;\nWITH x AS (SELECT a FROM q) SELECT * FROM x;"
+    )
+    assert done.exit_code == 0, done.stderr
+    assert [line.split() for line in done.stdout.splitlines()] == [["b"], ["6"], ["a"], ["5"]]
+    assert "as of 1" in done.stderr
+    assert [q.name for q in service.site.queries()] == ["q"]
+
+
+def test_mistakes_in_a_select_are_shown_where_they_are(run: Run) -> None:
+    done = run("shell", input=S + "SELECT b FROM S [Now];\nDROP STREAM S;\n")
+    assert done.exit_code == 2
+    assert 'there is no column "b" in S' in done.stderr
+    assert done.stdout.splitlines() == ["created stream S", "dropped stream S"]
+
+
+@pytest.mark.parametrize(
+    "typed", ["ISTREAM SELECT a FROM S [Now];", "\\watch SELECT a FROM S [Now];"]
+)
+def test_rows_as_they_come_are_shown_until_their_end_and_leave_nothing(
+    service: LiveService, run: Run, typed: str
 ) -> None:
     run("shell", input=S)
     service.http.post("/streams/S/tuples", json=[{"ts": 1, "a": 5}])
     service.http.post("/streams/S/finish")
     service.site.settle()
-    done = run("shell", input="SELECT a FROM S [Now];\n")
+    done = run("shell", input=typed + "\n")
     assert done.exit_code == 0, done.stderr
     assert service.site.queries() == []
 

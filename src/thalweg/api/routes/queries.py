@@ -17,7 +17,7 @@ from thalweg.api.changes import changes_json, verb_of
 from thalweg.api.events import events, lines_with_ids
 from thalweg.api.execute import execute
 from thalweg.api.problems import BadRequest, diagnostic_json
-from thalweg.engine.site import Position, Site
+from thalweg.engine.site import Position, Site, WrongUse
 from thalweg.engine.site.explanation import Explanation
 from thalweg.engine.site.now import Content
 from thalweg.engine.site.positions import START, parse_position
@@ -95,7 +95,8 @@ async def submit_many(request: Request) -> dict[str, Any]:
     listed under `errors`. `results` has an entry for each text; `done` and `failed` count
     statements."""
     pieces = await pieces_of(request)
-    outcomes = await run_in_threadpool(submit_each, site_of(request), pieces)
+    runs = request.app.state.node
+    outcomes = await run_in_threadpool(submit_each, site_of(request), pieces, runs)
     return {
         "done": sum(len(o.changes) + len(o.notes) + o.written for o in outcomes),
         "failed": sum(len(o.errors) for o in outcomes),
@@ -107,6 +108,8 @@ async def submit_many(request: Request) -> dict[str, Any]:
 async def apply_texts(request: Request, dry_run: bool = False) -> dict[str, Any]:
     """Make the texts what stands, in one transaction: `steps` says what was (or, with `dry_run`,
     would be) created, altered, replaced, recreated and dropped, and what state is lost."""
+    if request.app.state.node is not None:
+        raise WrongUse("files describe one service, and this is a node of a network: use submit")
     pieces = await pieces_of(request)
     done = await run_in_threadpool(apply, site_of(request), pieces, dry_run=dry_run)
     return {"steps": [s.data() for s in done.steps], "unchanged": done.unchanged}
@@ -114,9 +117,8 @@ async def apply_texts(request: Request, dry_run: bool = False) -> dict[str, Any]
 
 async def run_submission(request: Request) -> dict[str, Any]:
     given = await submission_of(request)
-    script = await run_in_threadpool(
-        execute, site_of(request), given.cql, name=given.name, folder=given.folder
-    )
+    runs = request.app.state.node or site_of(request)
+    script = await run_in_threadpool(execute, runs, given.cql, name=given.name, folder=given.folder)
     return done_json(site_of(request), script, given.cql, given.name)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Request, Response
 
+from thalweg.api.access.author import require_own
 from thalweg.api.bodies import folder_of
 from thalweg.api.routes.queries import site_of
 
@@ -26,14 +27,29 @@ def add_sink(
     name: str,
     target: Annotated[str, Body(description="jsonl:FILE, csv:FILE, parquet:FOLDER, kafka:…")],
     folder: Annotated[str | None, Body(description="where a relative path starts")] = None,
+    options: Annotated[
+        dict[str, str | int | float | bool] | None,
+        Body(description="as OPTIONS (…) of CREATE SINK"),
+    ] = None,
 ) -> dict[str, str]:
     """Write the query's rows to a file or folder of the service's machine, exactly once, from the
     next tick on and after every restart."""
-    made = site_of(request).write_to(name, target, folder_of(folder))
-    return {"name": made}
+    given = {k: _text(v) for k, v in (options or {}).items()}
+    site, where = site_of(request), folder_of(folder)
+    with site.gate.between_ticks():
+        require_own(site, name)
+        return {"name": site.write_to(name, target, where, given)}
 
 
 @router.delete("/queries/{name}/sinks/{sink}", status_code=204)
 def remove_sink(request: Request, name: str, sink: str) -> Response:
-    site_of(request).detach(name, sink)
+    site = site_of(request)
+    with site.gate.between_ticks():
+        require_own(site, name)
+        site.detach(name, sink)
     return Response(status_code=204)
+
+
+def _text(value: str | int | float | bool) -> str:
+    """As it would stand in quotes."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Body, Query, Request, Response
 
+from thalweg.api.access.author import require_own, take_rows
 from thalweg.api.bodies import ARROW, NDJSON, body_of, line_numbers, media_type, rows_of
 from thalweg.api.problems import BadRequest
 from thalweg.api.routes.queries import CQL_BODY, run_submission, site_of
@@ -68,7 +69,8 @@ async def push(
     batch_id: Annotated[str | None, Query(description="a repeated id counts once")] = None,
     partition: Partition = 0,
 ) -> dict[str, Any]:
-    """Push tuples; durable when it answers. 429 with Retry-After while the engine is behind."""
+    """Push tuples; durable when it answers. 429 with Retry-After while the engine is behind, or
+    for rows beyond a user's limit."""
     site = site_of(request)
     stream = site.stream(name)
     pushers: CapacityLimiter = request.app.state.pushers
@@ -80,6 +82,7 @@ async def push(
 
     def land() -> dict[str, Any]:
         batch = rows_of(stream, kind, body)
+        take_rows(batch.height)
         receipt = site.push(
             stream.name, batch, partition=partition, batch_id=batch_id, patience_s=PATIENCE_S
         )
@@ -109,7 +112,9 @@ def heartbeat(
 @router.post("/streams/{name}/finish", status_code=204)
 def finish(request: Request, name: str) -> Response:
     """Promise that no tuple will come any more."""
-    site_of(request).finish(name)
+    site = site_of(request)
+    require_own(site, name)
+    site.finish(name)
     return Response(status_code=204)
 
 

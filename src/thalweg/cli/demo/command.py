@@ -31,6 +31,9 @@ def demo(
     speed: Annotated[float, typer.Option(help="Seconds of auction time in a second.")] = 600.0,
     port: Annotated[int, typer.Option(help="Port of the service; 0 takes a free one.")] = 0,
     svg: Annotated[Path | None, typer.Option(help="Save a picture of the screen here.")] = None,
+    nodes: Annotated[
+        int, typer.Option(min=1, max=8, help="At so many sites, with queries across them.")
+    ] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Watch a few dozen standing queries over live auctions: ten hours of them in a minute.
@@ -42,6 +45,12 @@ def demo(
     from thalweg.cli.demo.show import save_svg, show_lines, show_live
     from thalweg.cli.demo.summary import print_summary, summary_data
 
+    if nodes > 1:
+        with reporting():
+            _across(
+                nodes, master, port, _script(rate, speed), None if keep else seconds, svg, as_json
+            )
+        return
     with reporting(), _serving(master, port) as (site, url):
         with site.gate.between_ticks():  # so that nobody waits for a tick with each query
             script = site.execute(_script(rate, speed), name="auctions.cql")
@@ -69,6 +78,38 @@ def demo(
             emit_json(summary_data(picture))
         else:
             print_summary(picture, stdout_console())
+
+
+def _across(
+    nodes: int,
+    master: str,
+    port: int,
+    script: str,
+    seconds: float | None,
+    svg: Path | None,
+    as_json: bool,
+) -> None:
+    """The same at several sites: a process for each."""
+    from thalweg.cli.demo import across
+    from thalweg.cli.network.picture import map_svg
+
+    each = "local[1]" if master == "local[*]" else master
+    with across.network(nodes, each, port) as running:
+        url = running[0].url
+        across.define(script, running)
+        note(f"{nodes} sites; each answers for all: --url {url}")
+        until = None if seconds is None else time.monotonic() + seconds
+        try:
+            seen = across.show(url, notes, lambda: until is not None and time.monotonic() >= until)
+        except KeyboardInterrupt:
+            seen = across.look(url)
+    if svg is not None:
+        svg.parent.mkdir(parents=True, exist_ok=True)
+        svg.write_text(map_svg(seen))
+    if as_json:
+        emit_json(seen)
+    else:
+        stdout_console().print(across.rendered(seen))
 
 
 def _script(rate: float, speed: float) -> str:

@@ -18,8 +18,8 @@ _GREETING = r"Thalweg at {url}. Statements end with ;  \? lists commands, \q lea
 def shell(url: Url = DEFAULT_URL) -> None:
     """A prompt: statements, \\d and other commands, live results, completion with Tab, history.
 
-    A bare SELECT shows its rows as they come, until Ctrl-C. From a pipe, statements are run one by
-    one, and the exit code is 2 if one had a mistake.
+    A SELECT is answered once, as of now; ISTREAM SELECT shows its rows as they come, until Ctrl-C.
+    From a pipe, statements are run one by one, and the exit code is 2 if one had a mistake.
     """
     with reporting(), Service(url) as service:
         session = Session(service)

@@ -15,7 +15,7 @@ from thalweg.cli.exits import CommandFailed
 from thalweg.cli.follow import follow_results
 from thalweg.cli.instants import Instants
 from thalweg.cli.output import complain, complain_at, emit, note, plain, stdout_console
-from thalweg.cli.results import present, shown
+from thalweg.cli.results import present, show_content, shown
 from thalweg.cli.shell.describe import describe, overview
 from thalweg.cli.shell.lines import Lines
 from thalweg.cli.submit import summary
@@ -24,10 +24,11 @@ HELP = r"""\d            streams, views, queries and sinks
 \d NAME       one of them: columns, text, state
 \results NAME what a query has said
 \watch NAME   what it says, as it comes; Ctrl-C ends it
+\watch SELECT …  the same of a query that stands only meanwhile
 \explain NAME how it is computed
 \i FILE       run the statements of a file
 \?  \q        this list; leave
-SELECT …;     its rows as they come; Ctrl-C ends the query"""
+SELECT …;     its rows now, once; ISTREAM SELECT …; its rows as they come"""
 KEYWORDS = (
     *("SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "DISTINCT", "UNION", "EXCEPT", "INTERSECT"),
     *("ISTREAM", "DSTREAM", "RSTREAM", "Range", "Rows", "Now", "Unbounded", "Slide"),
@@ -36,6 +37,7 @@ KEYWORDS = (
     *("OPTIONS", "INTO", "ADD COLUMN", "COUNT", "SUM", "AVG", "MIN", "MAX", "BETWEEN", "LIKE"),
 )
 COMMANDS = (r"\d", r"\results", r"\watch", r"\explain", r"\i", r"\?", r"\q")
+_ASKED = re.compile(r"\s*(SELECT|WITH|\()", re.IGNORECASE)  # a relation, read once
 _BARE = re.compile(r"\s*(SELECT|ISTREAM|DSTREAM|RSTREAM|WITH|\()", re.IGNORECASE)
 # A semicolon outside strings, quoted names and comments.
 _END = re.compile(r"'[^']*'?|\"[^\"]*\"?|--[^\n]*|/\*.*?(?:\*/|\Z)|(;)", re.DOTALL)
@@ -94,25 +96,41 @@ class Session:
     def _statement(self, text: str) -> None:
         if not text.strip():
             return
+        if _ASKED.match(text):
+            found = self._answer("/query", text)
+            if found is not None:
+                show_content(found, None, as_json=False)
+            return
+        if _BARE.match(text):
+            self._watch_query(text)
+            return
+        done = self._answer("/queries", text)
+        if done is None:
+            return
+        _warn(done)
+        for line in (*summary(done["changes"]), *done["notes"]):
+            emit(line)
+
+    def _answer(self, path: str, text: str) -> dict[str, Any] | None:
+        """What the service says to a text; None if it has mistakes, which are told."""
         answer = self._service.try_request(
-            "POST", "/queries", json={"cql": text, "name": "shell", "folder": str(Path.cwd())}
+            "POST", path, json={"cql": text, "name": "shell", "folder": str(Path.cwd())}
         )
         if answer.is_error and "errors" in (problem := answer.json()):
             self.failed = True
             for error in problem["errors"]:
                 complain_at(error["text"])
-            return
-        done = self._service.checked(answer).json()
-        for warning in done["warnings"]:
-            note(f"[yellow]{plain(warning['text'])}[/]")
-        if _BARE.match(text):
-            (name,) = done["queries"]
-            self._show_until_interrupted(name)
-            return
-        for line in (*summary(done["changes"]), *done["notes"]):
-            emit(line)
+            return None
+        done: dict[str, Any] = self._service.checked(answer).json()
+        return done
 
-    def _show_until_interrupted(self, name: str) -> None:
+    def _watch_query(self, text: str) -> None:
+        """A query that stands for as long as somebody looks."""
+        done = self._answer("/queries", text)
+        if done is None:
+            return
+        _warn(done)
+        (name,) = done["queries"]
         note("rows as they come; Ctrl-C ends the query")
         try:
             self._watch(name)
@@ -134,6 +152,8 @@ class Session:
                 instants = self._instants(name)
                 for _, row in present(self._service, name, None):
                     self._print(row, instants)
+            case r"\watch" if _BARE.match(name):
+                self._watch_query(name)
             case r"\watch" if name:
                 self._watch(name)
             case r"\explain" if name:
@@ -172,3 +192,8 @@ class Session:
         for column, value in change["row"].items():
             text.append(f"{column}=", style="cyan").append(f"{shown(value)}  ")
         stdout_console().print(text, soft_wrap=True)
+
+
+def _warn(done: dict[str, Any]) -> None:
+    for warning in done["warnings"]:
+        note(f"[yellow]{plain(warning['text'])}[/]")

@@ -1,0 +1,1 @@
+"""The service of a node: what is elsewhere is asked for there."""

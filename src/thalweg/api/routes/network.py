@@ -1,0 +1,88 @@
+"""/network/links: what this node reads of others, and what others read of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Body, Query, Request, Response
+from fastapi.responses import JSONResponse, PlainTextResponse
+from starlette.background import BackgroundTask
+
+from thalweg.api.network.placed import placed, placed_text
+from thalweg.api.routes.queries import site_of
+from thalweg.engine.site import Unknown, WrongUse
+from thalweg.engine.site.publications import is_mirror, is_publication
+from thalweg.engine.site.status import instant_text
+from thalweg.runtime.network.mirrors import home_of
+from thalweg.runtime.network.node import Node
+
+router = APIRouter(tags=["network"])
+TextOrJson = Literal["text", "json"]
+
+
+@router.get("/network/links")
+def links(request: Request) -> list[dict[str, Any]]:
+    """Streams of other nodes that are read here: where they come from, how far they have come, and
+    why not further."""
+    site = site_of(request)
+    found = []
+    for stream in site.catalog.streams():
+        if not is_mirror(stream):
+            continue
+        feed = site.feeds.find(stream.name)
+        mark = site.engine.watermark(stream.name)
+        found.append(
+            {
+                "stream": stream.name,
+                "from": home_of(stream),
+                "arrived": site.engine.store.inputs.arrived().get(stream.name, 0),
+                "watermark": instant_text(
+                    mark, stream.resolution_us, stream.timestamp_type.is_temporal
+                ),
+                "error": feed.error if feed is not None else None,
+            }
+        )
+    return found
+
+
+@router.get("/queries/{name}/placed")
+def where(
+    request: Request, name: str, wanted: Annotated[TextOrJson, Query(alias="format")] = "text"
+) -> Response:
+    """Where a query runs, and what comes to it from where."""
+    found = placed(_node(request), name)
+    return PlainTextResponse(placed_text(found) + "\n") if wanted == "text" else JSONResponse(found)
+
+
+@router.post("/network/leave", status_code=204)
+def leave(request: Request) -> Response:
+    """Take this node out of the network, and stop it. Refused while it has streams or queries."""
+    _node(request).leave()
+    stop = BackgroundTask(os.kill, os.getpid(), signal.SIGTERM)
+    return Response(status_code=204, background=stop)
+
+
+@router.post("/network/forget", status_code=204)
+def forget(request: Request, node: Annotated[str, Body(embed=True)]) -> Response:
+    """A node is gone for good: what it had is dropped, and its names are free. Refused while it
+    runs."""
+    known = [n.name for n in _node(request).directory.nodes()]
+    if node not in known:
+        raise Unknown("node", node, known)
+    _node(request).directory.forget(node)
+    return Response(status_code=204)
+
+
+@router.get("/network/publications")
+def publications(request: Request) -> list[str]:
+    """What is kept here for other nodes."""
+    return sorted(q.name for q in site_of(request).catalog.queries() if is_publication(q.name))
+
+
+def _node(request: Request) -> Node:
+    node: Node | None = request.app.state.node
+    if node is None:
+        raise WrongUse("this service is not a node of a network: everything runs here")
+    return node
