@@ -3,11 +3,14 @@
 BENCHES = {
     "join": "the auction join: shared and native on the same files",
     "tick": "a tick's latency by the number of new events and of distinct joins",
+    "latency": "an event's way to its row: a job a tick, in process, resident tasks",
     "submit": "from submit to the first result, and from an event to its result",
     "register": "100,000 queries from a file: time, memory, and a start after a crash",
     "many-queries": "1 to 100,000 queries: shared, unshared, native and Flink on the same events",
     "many-shapes": "1,000 queries of 400 different joins, 2,000 new events a tick",
     "equality": "100,000 equality filters over one stream, 200,000 new events a tick",
     "memory": "a tick's peak where sub-queries and joins have no equality",
+    "large-state": "a window of 10 GB with memory bounded: ticks, and a start after a crash",
+    "network": "a stream, a join and a thousand readers across nodes, beside one node",
     "sim": "the simulator: bare events, echoes, and membership with Chord on thousands of nodes",
 }

@@ -32,6 +32,12 @@ def family_cpu_s() -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def process_cpu_s(pid: int) -> float:
+    """Processor seconds of one process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def _family() -> dict[int, list[str]]:
     """Every process of the family, with the fields of its `stat` behind the name."""
     stats: dict[int, list[str]] = {}
