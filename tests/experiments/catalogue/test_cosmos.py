@@ -12,6 +12,7 @@ from thalweg.experiments.catalogue import (
     cosmos_distribution,
     cosmos_protocol,
     cosmos_rates,
+    cosmos_results,
     cosmos_routing,
 )
 from thalweg.experiments.report import Report, write
@@ -76,6 +77,17 @@ def test_routing_tells_rates_and_costs_for_each_cluster_size() -> None:
     for row in report.rows:
         assert row["WEC, in bulk"] < 1.05 * row["WEC, one by one"]
         assert row["root in bulk /s"] > row["end to end in bulk /s"] > 0
+        assert row["root one by one /s"] > row["end to end one by one /s"] > 0
+
+
+def test_the_larger_results_are_the_less_a_distribution_saves() -> None:
+    report = ran(cosmos_results, queries=300, result_shares=(0.01, 0.3))
+    sent = by_method(report, "all 10⁶")
+    saved = [1 - a / b for a, b in zip(sent["hierarchical"], sent["naive"], strict=True)]
+    assert saved[0] > saved[1]
+    at_home = by_method(report, "at their proxies")
+    assert at_home["hierarchical"][0] < at_home["hierarchical"][1]
+    assert at_home["naive"] == [1.0, 1.0]
 
 
 def test_nodes_come_by_their_protocol_to_a_distribution_that_is_better_than_naive() -> None:

@@ -60,3 +60,15 @@ def test_a_fixed_period_costs_more_than_the_adaptive_one():
     adaptive = live_through(an_hour(departs_per_5min=2.0))
     often = live_through(an_hour(departs_per_5min=2.0, gossip=GossipTimes(fixed_us=15 * SECOND)))
     assert often.gossip > 2 * adaptive.gossip
+
+
+def test_algorithm_10_as_printed_answers_every_round_and_repairs_one_side_only():
+    stormy = {"departs_per_5min": 8.0, "queries_per_hour": 120.0, "quiet_s": 600.0}
+    printed = live_through(an_hour(as_in_source="printed", **stormy))
+    meant = live_through(an_hour(as_in_source="meant", **stormy))
+    ours = live_through(an_hour(**stormy))
+    assert ours.later == 1.0
+    assert printed.by_tree < 1.0  # there is something to repair
+    assert printed.pushes > meant.pushes
+    assert printed.gossip > ours.gossip
+    assert 0 < printed.period_s < 120

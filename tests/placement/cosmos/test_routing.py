@@ -52,6 +52,16 @@ def test_a_batch_of_one_is_one_by_one(seed: int) -> None:
         assert balance is not None or (one == bulk).all()
 
 
+def test_one_coordinators_part_is_that_of_the_whole_where_there_is_one_level() -> None:
+    made = system(7, providers=4, queries=60, k=3)
+    assert made.root.height == 1
+    old, new = parted(made, 40)
+    at = distribute(old, proxies(old), Settings())
+    alone = Router(old, at).children_one_by_one(old.root, new.queries)
+    whole = Router(old, at).route(new.queries)
+    assert [old.root.children[c].centre for c in alone] == whole.tolist()
+
+
 def test_what_was_routed_is_in_the_tables() -> None:
     made = system(5, providers=12, queries=200)
     old, new = parted(made, 120)

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from thalweg.experiments.catalogue._printed_gossip import PrintedGossip
 from thalweg.overlay.chord.protocol import Chord
 from thalweg.overlay.chord.protocol import Settings as ChordSettings
 from thalweg.overlay.generator import Generator, seed_of
@@ -43,6 +44,7 @@ class Hour:
     seed: int
     hours: float = 1.0
     quiet_s: float = 2_000.0  # after the hour, without queries and failures
+    as_in_source: str = ""  # Algorithm 10 "printed", or as "meant", instead of gossip as it is here
 
 
 @dataclass(slots=True)
@@ -60,6 +62,7 @@ class Seen:
     deepest: int = 0
     repair_s: list[float] = field(default_factory=list)  # ages of records that came by gossip
     upkeep: int = 0  # messages of membership and ring
+    period_s: float = 0.0  # mean T_gossip of all nodes, at the end of the hour
 
     @property
     def gossip(self) -> int:
@@ -88,7 +91,7 @@ def ring_world(hour: Hour, on_deliver: Callable[[Host, str, object], None]) -> W
         membership = Membership(members)
         chord = Chord(membership, ring)
         spreading = QuerySpreading(chord)
-        return Stack([membership, chord, spreading, Gossip(chord, spreading, hour.gossip)])
+        return Stack([membership, chord, spreading, _gossip(hour, chord, spreading)])
 
     world = World(build, seed=hour.seed, network=UniformNetwork(HOP_US), on_deliver=on_deliver)
     for i in range(hour.nodes):
@@ -97,6 +100,13 @@ def ring_world(hour: Hour, on_deliver: Callable[[Host, str, object], None]) -> W
     gc.collect()
     gc.freeze()  # a thousand nodes live on: looking through them for garbage costs a quarter
     return world
+
+
+def _gossip(hour: Hour, chord: Chord, spreading: QuerySpreading) -> Gossip | PrintedGossip:
+    if not hour.as_in_source:
+        return Gossip(chord, spreading, hour.gossip)
+    as_meant = hour.as_in_source == "meant"
+    return PrintedGossip(chord, spreading, hour.gossip.fixed_us, as_meant=as_meant)
 
 
 def complete_tables(world: World, generator: Generator) -> None:
@@ -199,6 +209,10 @@ def _coverage(world: World, has: Callable[[Host, str], bool], queries: Iterable[
 
 def _count(world: World, seen: Seen) -> None:
     seen.spread = world.sent["query-spreading", "Spread"]
-    seen.pulls, seen.pushes = world.sent["gossip", "Pull"], world.sent["gossip", "Push"]
+    sent = world.sent
+    seen.pulls = sent["gossip", "Pull"] + sent["gossip", "Recent"]
+    seen.pushes = sent["gossip", "Push"] + sent["gossip", "Missed"]
+    periods = [h.stack["gossip"].period_us for h in world.up() if h.stack]  # type: ignore[attr-defined]
+    seen.period_s = sum(periods) / len(periods) / SECOND_US
     seen.upkeep = sum(n for (p, _), n in world.sent.items() if p in ("membership", "chord"))
     seen.redundant = sum(_spreading(h).redundant for h in world.up())

@@ -112,7 +112,7 @@ def _goals(rows: list[dict[str, Any]]) -> list[Goal]:
             "",
             False,
         ),
-        Goal("migrations of a query, in all intervals", round(moved, 4), 1.0, "", False),
+        Goal("migrations of a query, in all intervals", round(moved, 4), 0.5, "", False),
     ]
 
 

@@ -136,7 +136,7 @@ def _goals(rows: list[dict[str, Any]]) -> list[Goal]:
         Goal(
             "RJoin's messages for one of DHTJoin, acknowledgements included, at least",
             round(least, 2),
-            1.0,
+            3.0,
         )
     ]
 

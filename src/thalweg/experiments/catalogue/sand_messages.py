@@ -162,7 +162,7 @@ def _goals(p: Parameters, rows: list[dict[str, Any]]) -> list[Goal]:
         Goal(
             "Edge: one zone, of the messages of finest zones",
             edge[-1]["placing"] / edge[0]["placing"],
-            1.0,
+            0.7,
             at_least=False,
         ),
         Goal("Edge+, In-Network: cost, of the centralised, at most", worst, 1.1, at_least=False),

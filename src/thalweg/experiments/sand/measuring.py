@@ -67,7 +67,7 @@ class Measured:
 
     @property
     def between(self) -> float:
-        return 1 - self.at_proxy - self.at_sources
+        return round(1 - self.at_proxy - self.at_sources, 9)  # sums of shares have last digits
 
     @property
     def elsewhere(self) -> float:

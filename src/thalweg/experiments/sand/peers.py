@@ -7,11 +7,13 @@ that knows everybody, so that a message is one hop, which is how section 5 count
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
+from thalweg.experiments.sand.scenes import Scene
 from thalweg.overlay.prefix.table import PrefixTable
 from thalweg.overlay.protocol import Address
 from thalweg.overlay.ring import distance
@@ -86,6 +88,17 @@ def make_peers(count: int, seed: int) -> Peers:
     return Peers(scattered(topology, count, seed), addresses)
 
 
+def routes_of(peers: Peers, own: Address) -> _Routes:
+    """The overlay as one peer knows it."""
+    return _Routes(peers, own, one_hop=False)
+
+
+def peers_on(scene: Scene) -> Peers:
+    """Every host of the scene is a peer."""
+    stubs = scene.topology.stubs.tolist()
+    return Peers(Hosts(scene.topology, stubs), tuple(f"h{i:04}" for i in range(len(stubs))))
+
+
 @dataclass(slots=True)
 class Placing:
     """One query, placed."""
@@ -107,6 +120,28 @@ class Placing:
 def place_by_protocol(
     peers: Peers, tree: Tree, algorithm: str, levels: int, k: int, *, one_hop: bool
 ) -> Placing:
+    found = _placed(peers, [tree], algorithm, levels, k, one_hop=one_hop)
+    return Placing(ints(found.at[0]), found.sent, found.zones, found.took_ms)
+
+
+def place_all_by_protocol(
+    peers: Peers, trees: Sequence[Tree], algorithm: str, levels: int, k: int
+) -> list[Ints]:
+    """Many queries at the same time; nobody's placement depends on another's."""
+    return _placed(peers, trees, algorithm, levels, k, one_hop=False).at
+
+
+@dataclass(slots=True)
+class _Placed:
+    at: list[Ints]
+    sent: Counter[str]
+    zones: int
+    took_ms: float
+
+
+def _placed(
+    peers: Peers, trees: Sequence[Tree], algorithm: str, levels: int, k: int, *, one_hop: bool
+) -> _Placed:
     settings = SandSettings(NEVER_US, 2 * NEVER_US, ENOUGH_S * SECOND_US, NEVER_US)
 
     def build(address: Address) -> Stack:
@@ -123,19 +158,21 @@ def place_by_protocol(
     world = World(build, seed=1, network=peers.network, on_deliver=delivered)
     for address in peers.addresses:
         world.start(address)
-    query = query_of(tree, peers.addresses, algorithm, levels, k)
-    world.call(query.proxy, "sand", PlaceQuery(query))
+    for number, tree in enumerate(trees):
+        named = replace(tree, name=f"{number}")
+        query = query_of(named, peers.addresses, algorithm, levels, k)
+        world.call(query.proxy, "sand", PlaceQuery(query))
     world.run_for(ENOUGH_S * SECOND_US)
-    at = np.asarray(tree.pinned).copy()
+    at = [np.asarray(tree.pinned).copy() for tree in trees]
     zones = 0
     for number, host in enumerate(world.up()):
         assert host.stack is not None
         sand = host.stack["sand"]
         assert isinstance(sand, Sand)
         zones += len(sand.coordinating.duties)
-        for _, node in sand.hosting.running:
-            at[node] = number
-    if (at < 0).any():
-        raise RuntimeError(f"{tree.name} was not placed within {ENOUGH_S} s by {algorithm}")
+        for name, node in sand.hosting.running:
+            at[int(name)][node] = number
+    if any((places < 0).any() for places in at):
+        raise RuntimeError(f"a tree was not placed within {ENOUGH_S} s by {algorithm}")
     sent = Counter({kind: count for (_, kind), count in world.sent.items()})
-    return Placing(ints(at), sent, zones, last_us / 1_000)
+    return _Placed([ints(places) for places in at], sent, zones, last_us / 1_000)

@@ -12,6 +12,8 @@ called, as it would from the regular reports of its parent.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -44,9 +46,14 @@ class Router:
         self._expected = float(system.queries.weight.sum()) + announced
         self._wanting: Counts = counts(system.queries.interests, provider, len(system.network))
         self._load = np.array(loads(system.queries.weight, provider, len(system.network)))
+        self._all_load = float(self._load.sum())
         self._rate_bps = system.substreams.rate_bps
         self.desks: dict[int, RoutingTable] = {}
         self.refresh()
+
+    @property
+    def root(self) -> Cluster:
+        return self._system.root
 
     def refresh(self) -> None:
         """Every coordinator learns anew where all queries are."""
@@ -70,22 +77,27 @@ class Router:
     def route(self, queries: Vertices) -> Ints:
         """One by one, each seeing where all before it went."""
         found = np.zeros(len(queries), np.int32)
-        rows, flow = queries.interests, rows_of(queries, self._rate_bps)
-        results = queries.results.toarray()
-        for q, weight in enumerate(queries.weight.tolist()):
-            mine = slice(rows.indptr[q], rows.indptr[q + 1])
-            wants, wanted = rows.indices[mine], rows.data[mine]
+        for q, query in enumerate(_each(queries, self._rate_bps)):
+            room = self._room(query.weight)
             cluster = self._system.root
             while not cluster.is_provider:
-                routing_table = self.desks[id(cluster)]
-                cost = routing_table.cost(wants, wanted, results[q])
-                child = choose(cost, weight, self._largest_room(cluster, weight))
-                routing_table.put(wants, flow[mine], weight, child)
-                cluster = cluster.children[child]
+                desk = self.desks[id(cluster)]
+                most = np.maximum.reduceat(room[cluster.providers], _starts(cluster))
+                cluster = cluster.children[query.placed(desk, most)]
             found[q] = cluster.centre
-            self._wanting[cluster.centre, wants] += wanted
-            self._load[cluster.centre] += weight
+            self._wanting[cluster.centre, query.wants] += query.wanted
+            self._load[cluster.centre] += query.weight
+            self._all_load += query.weight
         return ints(found)
+
+    def children_one_by_one(self, cluster: Cluster, queries: Vertices) -> Ints:
+        """One coordinator's part of `route`, by what it knows itself: the load of its children."""
+        desk = self.desks[id(cluster)]
+        below = self._capability_below(cluster)
+        total = self.total_with(queries)
+        limits = self._limits(below, total)
+        each = _each(queries, self._rate_bps)
+        return ints([query.placed(desk, limits - desk.load) for query in each])
 
     def route_in_bulk(self, queries: Vertices, batch: int = 10_000) -> Ints:
         found = np.zeros(len(queries), np.int32)
@@ -117,13 +129,16 @@ class Router:
         """One coordinator's part: the child of each query; `total` is all load that there is."""
         routing_table = self.desks[id(cluster)]
         cost = routing_table.costs(queries.interests, queries.results)
+        limits = self._limits(self._capability_below(cluster), total)
+        return choose_many(cost, queries.weight, limits - routing_table.load)
+
+    def _capability_below(self, cluster: Cluster) -> Floats:
         capability = self._system.network.capability
-        below = floats(capability[c.providers].sum() for c in cluster.children)
-        return choose_many(cost, queries.weight, self._limits(below, total) - routing_table.load)
+        return floats(capability[c.providers].sum() for c in cluster.children)
 
     def total_with(self, queries: Vertices) -> float:
         """The load of all queries, these included."""
-        return max(self._expected, float(self._load.sum()) + float(queries.weight.sum()))
+        return max(self._expected, self._all_load + float(queries.weight.sum()))
 
     def _count(self, cluster: Cluster, queries: Vertices, child: Ints) -> None:
         children = len(cluster.children)
@@ -134,12 +149,13 @@ class Router:
             providers = [c.centre for c in cluster.children]
             self._wanting[providers] += wanting
             self._load[providers] = self._load[providers] + load
+            self._all_load += float(load.sum())
 
-    def _largest_room(self, cluster: Cluster, weight: float) -> Floats:
-        """Of each child, the room of that provider below it which has most."""
-        total = max(self._expected, float(self._load.sum()) + weight)
-        room = self._limits(self._system.network.capability, total) - self._load
-        return floats(room[c.providers].max() for c in cluster.children)
+    def _room(self, weight: float) -> Floats:
+        """What each provider has room for, given that a query of this weight is there as well."""
+        total = max(self._expected, self._all_load + weight)
+        room: Floats = self._limits(self._system.network.capability, total) - self._load
+        return room
 
     def _limits(self, capability: Floats, total: float) -> Floats:
         if self._balance is None:
@@ -147,3 +163,45 @@ class Router:
         share = capability / self._system.network.capability.sum()
         limits: Floats = (1 + self._balance.slack) * share * total
         return limits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Arriving:
+    """One query, as slices of the rows of all."""
+
+    wants: npt.NDArray[np.int32]
+    wanted: npt.NDArray[np.float32]
+    flow_bps: npt.NDArray[np.float32]
+    proxies: npt.NDArray[np.int32]
+    result_bps: Floats
+    weight: float
+
+    def placed(self, desk: RoutingTable, room: Floats) -> int:
+        """The child that it goes to, and counts at from now on."""
+        cost = desk.cost(self.wants, self.wanted, self.proxies, self.result_bps)
+        child = choose(cost, self.weight, room)
+        desk.put(self.wants, self.flow_bps, self.weight, child)
+        return child
+
+
+def _each(queries: Vertices, rate_bps: Floats) -> Iterator[_Arriving]:
+    rows, results, flow = queries.interests, queries.results, rows_of(queries, rate_bps)
+    starts, ends = rows.indptr[:-1].tolist(), rows.indptr[1:].tolist()
+    firsts, lasts = results.indptr[:-1].tolist(), results.indptr[1:].tolist()
+    for q, weight in enumerate(queries.weight.tolist()):
+        mine, asked = slice(starts[q], ends[q]), slice(firsts[q], lasts[q])
+        yield _Arriving(
+            rows.indices[mine],
+            rows.data[mine],
+            flow[mine],
+            results.indices[asked],
+            results.data[asked],
+            weight,
+        )
+
+
+@lru_cache(maxsize=10_000)
+def _starts(cluster: Cluster) -> npt.NDArray[np.int64]:
+    """Where each child begins among the providers of a cluster."""
+    sizes = [len(c.providers) for c in cluster.children]
+    return np.cumsum([0, *sizes[:-1]])

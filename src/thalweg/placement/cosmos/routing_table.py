@@ -29,6 +29,8 @@ class RoutingTable:
         self.load = np.array(load)
         wide = -(-self.children // _ABREAST) * _ABREAST
         self.table = np.zeros((len(rate_bps), wide), np.float32)
+        self._ways_ms = np.zeros((self.children, wide), np.float32)  # as wide as the table
+        self._ways_ms[:, : self.children] = self._latency_ms
         self.table[:, : self.children] = seen.field
         self.add(wanting, np.zeros(self.children))
 
@@ -42,7 +44,8 @@ class RoutingTable:
         self, substreams: Ints, flow_bps: npt.NDArray[np.float32], weight: float, child: int
     ) -> None:
         """One more query at a child."""
-        self.table[substreams, : self.children] += flow_bps[:, None] * self._latency_ms[child]
+        # Whole rows: they are gathered and put back by blocks, which parts of rows are not.
+        self.table[substreams] += flow_bps[:, None] * self._ways_ms[child]
         self.load[child] += weight
 
     def costs(self, interests: Sparse, results: Sparse) -> Floats:
@@ -51,10 +54,16 @@ class RoutingTable:
         found += results @ self._proxy_ms
         return np.asarray(found)
 
-    def cost(self, substreams: Ints, wanted: npt.NDArray[np.float32], result: Floats) -> Floats:
-        """The same for one, with what its proxies want of its results."""
-        found = wanted @ self.table[substreams]
-        return np.asarray(found[: self.children] + result @ self._proxy_ms)
+    def cost(
+        self,
+        substreams: Ints,
+        wanted: npt.NDArray[np.float32],
+        proxies: Ints,
+        result_bps: Floats,
+    ) -> Floats:
+        """The same for one: what it wants, and what its proxies want of its results."""
+        found = wanted @ self.table.take(substreams, axis=0)
+        return np.asarray(found[: self.children] + result_bps @ self._proxy_ms[proxies])
 
 
 def choose(cost: Floats, weight: float, room: Floats) -> int:

@@ -24,18 +24,23 @@ from thalweg.placement.milp.linear import INFINITY, Model, Terms
 from thalweg.placement.soda.layout import Layout
 
 MOST_BINARIES = 8_000  # beyond that, not even the first relaxation comes in time
-_GAP = 0.1  # miniW goes on from there
+GAP = 0.1  # miniW goes on from there
 _SECONDS = 60.0  # a safety net; the limit that counts is in nodes
 
 
 def place_all(
-    layout: Layout, added: Sequence[int], served: Sequence[int], weights: Weights, nodes: int
+    layout: Layout,
+    added: Sequence[int],
+    served: Sequence[int],
+    weights: Weights,
+    nodes: int,
+    gap: float = GAP,
 ) -> dict[int, int] | None:
     """A host for each added operator; `served` are the streams that are newly handed out."""
     if len(added) * len(layout.problem.hosts) > MOST_BINARIES or nodes == 0:
         return None
     programme = _Programme(layout, added, served, weights)
-    answer = solve(programme.model, nodes=nodes, gap=_GAP, seconds=_SECONDS)
+    answer = solve(programme.model, nodes=nodes, gap=gap, seconds=_SECONDS)
     if answer.values is None:
         return None
     return {o: int(np.argmax([answer.values[v] for v in at])) for o, at in programme.at.items()}

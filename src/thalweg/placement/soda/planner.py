@@ -19,7 +19,7 @@ from thalweg.placement.problem import Problem
 from thalweg.placement.soda.adopting import adopt
 from thalweg.placement.soda.layout import Layout
 from thalweg.placement.soda.macro_q import Makers, Template, Totals, given_template
-from thalweg.placement.soda.macro_w import place_all
+from thalweg.placement.soda.macro_w import GAP, place_all
 from thalweg.placement.soda.mini_w import improve, place_one
 from thalweg.placement.soda.timing import in_time
 from thalweg.placement.strategy import Decision, Options, Refusal, online_strategy
@@ -35,11 +35,13 @@ class Soda:
         template: Template = given_template,
         *,
         all_operators: bool = True,
+        gap: float = GAP,
     ) -> None:
         self._problem = problem
         self._options = options
         self._template = template
         self._all_operators = all_operators  # macroW moves what runs as well
+        self._gap = gap  # at which macroW's search ends
         self._layout = Layout(problem)
         self._maker: dict[int, int] = {}  # stream -> the one operator that makes it
         self._admitted: list[int] = []
@@ -128,7 +130,8 @@ class Soda:
         wanted = self._problem.queries.wanted
         served = dict.fromkeys(int(wanted[q]) for q in queries if self._proxy(q) == NONE)
         nodes = self._options.work_limit // MOVES_PER_NODE
-        return place_all(layout, operators, list(served), self._options.weights, nodes)
+        weights = self._options.weights
+        return place_all(layout, operators, list(served), weights, nodes, self._gap)
 
     def _try(self, hosts: dict[int, int], glued: dict[int, int], queries: Sequence[int]) -> bool:
         """Whether this placement may run; if not, everything is as it was."""
