@@ -46,10 +46,14 @@ else # Spark uses all cores by itself; the other tests share them
 endif
 
 .PHONY: soak
-soak: $(STAMP) ## Every simulated scenario under 10,000 seeds, and 100,000 hostile requests (SOAK_SEEDS, SOAK_REQUESTS for fewer)
+soak: $(STAMP) ## Every simulated scenario under 10,000 seeds, 100,000 hostile requests, 200 drawn networks (SOAK_SEEDS, SOAK_REQUESTS, SOAK_NETWORKS for fewer)
 	$(BIN)/thalweg simulate all --seeds $(or $(SOAK_SEEDS),10000) --jobs $(shell nproc)
 	THALWEG_FUZZ_REQUESTS=$(or $(SOAK_REQUESTS),100000) $(BIN)/pytest -q --timeout 36000 tests/fuzz
+	THALWEG_STORM_S=$(or $(SOAK_STORM_S),600) $(BIN)/pytest -q --timeout 36000 tests/runtime/test_storm_live.py
 	THALWEG_LONG_RUN_TICKS=$(or $(SOAK_TICKS),50000) $(BIN)/pytest -q --timeout 36000 tests/engine/shared/test_long_runs.py
+	THALWEG_BENCHES=1 $(BIN)/pytest -q --timeout 3600 tests/bench/test_network.py
+	THALWEG_NETWORKS=$(or $(SOAK_NETWORKS),200) $(BIN)/pytest -q --timeout 36000 tests/runtime/network/test_drawn_networks.py
+	THALWEG_NATIVE_DRAWS=$(or $(SOAK_DRAWS),8) $(BIN)/pytest -q --timeout 36000 tests/engine/native/test_hostile_expressions.py
 
 .PHONY: lint
 lint: $(STAMP) ## Check style, types of the pure packages, and layers
@@ -82,6 +86,7 @@ $(STAMP): requirements-dev.lock pyproject.toml | $(BIN)/python
 	@$(PIP) install --quiet --requirement requirements-dev.lock
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
+	@echo "Done: '. $(VENV)/bin/activate' puts thalweg on your path."
 
 # PyFlink pins other versions than PySpark does: it needs an environment of its own.
 $(FLINK)/.installed: requirements-flink.lock | $(BIN)/uv

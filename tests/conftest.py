@@ -34,6 +34,10 @@ _HEAVY = (
     "engine/sources",
     "engine/test_session.py",
     "engine/shared/test_crash.py",
+    "engine/shared/test_on_spark.py",
+    "engine/shared/tick/test_on_residents.py",
+    "runtime/trust/test_guarded_network.py",
+    "runtime/test_processes.py",
     "test_docs.py",
 )
 _HEAVY_FIXTURES = {"spark", "broker"}

@@ -20,7 +20,6 @@ BASES = (ROOT, ROOT / "src", PACKAGE, PACKAGE / "engine", PACKAGE / "engine" / "
 
 # Paths that are not in the repository: what users have or make, and what set-up makes.
 ELSEWHERE = {
-    ".venv/bin/thalweg",
     "DIR/QUERY.jsonl",
     "rejects/STREAM.jsonl",
     "some_name.py",

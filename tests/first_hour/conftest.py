@@ -48,6 +48,10 @@ def paste(tmp_path: Path) -> Iterator[Paste]:
         )
 
     yield run
+    for folder in here.glob("*/network.json"):
+        subprocess.run(
+            [command, "network", "down", "--data-dir", folder.parent], env=environment, check=False
+        )
     for folder in here.glob("*/lock"):
         subprocess.run(
             [command, "dev", "--stop", "--data-dir", folder.parent], env=environment, check=False

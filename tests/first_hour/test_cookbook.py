@@ -21,4 +21,5 @@ def test_a_recipe_prints_what_the_page_shows(
 
 
 def test_every_recipe_of_the_page_is_run() -> None:
-    assert len(RECIPES) == PAGE.count("\n## ") >= 11
+    in_notebook = 1  # tests/first_hour/test_notebook.py
+    assert len(RECIPES) == PAGE.count("\n## ") - in_notebook >= 11

@@ -42,3 +42,11 @@ def test_the_python_block_pasted_into_a_session(paste: Paste) -> None:
     done = paste(f"$PYTHON - <<'EOF'\n{code}{more}\nEOF\n")
     assert done.returncode == 0, done.stderr
     assert "roof" in done.stdout
+
+
+def test_the_network_pasted_into_a_shell(paste: Paste) -> None:
+    done = paste(block("thalweg network up"))
+    assert done.returncode == 0, done.stderr
+    assert "1  +  sensor=roof  celsius=31.0" in done.stdout
+    assert "⇠ Reading from n1: 1 row up to end" in done.stdout
+    assert "3 nodes have stopped" in done.stderr
