@@ -22,6 +22,7 @@ from thalweg.plan.nodes import (
     Project,
     Scan,
     SetOp,
+    Tolerant,
     TopK,
     ToStream,
     Window,
@@ -34,6 +35,7 @@ from thalweg.plan.windows import HopWindow, RowsWindow, SessionWindow, TimeWindo
 STREAM_KINDS = ("ISTREAM", "DSTREAM", "RSTREAM")
 SET_KINDS = ("UNION", "EXCEPT", "INTERSECT")
 WINDOW_KINDS = ("now", "range", "unbounded", "rows", "partition rows")
+TOLERANCES = ("Deviation", "RelativeDeviation", "ChangesSince", "Age")
 BOUNDED_KINDS = ("tumble", "hop", "session", "partition session")
 CASTS = ("BOOLEAN", "INTEGER", "BIGINT", "DOUBLE", "DECIMAL", "VARCHAR", "DATE", "TIMESTAMP")
 
@@ -41,6 +43,7 @@ WANTED = frozenset(
     [
         *(f"window {kind}{slide}" for kind in WINDOW_KINDS for slide in ("", " slide")),
         *(f"window {kind}{b}" for kind in BOUNDED_KINDS for b in ("", " with bounds")),
+        *(f"tolerance {kind}{per}" for kind in TOLERANCES for per in ("", " per key")),
         *(f"aggregate {name}" for name in (*AGGREGATES, "count(*)")),
         *(f"aggregate {name} distinct" for name in ("count", "sum", "avg")),
         *(f"{kind} {place}" for kind in STREAM_KINDS for place in ("on top", "inside")),
@@ -77,6 +80,8 @@ def _of_node(node: Node, inside: bool) -> Iterator[str]:
         case Scan(stream):
             if stream.is_relation:
                 yield "base relation"
+        case Tolerant(_, tolerance, _, per):
+            yield f"tolerance {type(tolerance).__name__}{' per key' if per else ''}"
         case Window(_, spec):
             yield f"window {window_kind(spec)}"
         case Filter(below, predicate):

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -13,12 +14,21 @@ import pytest
 
 from thalweg.engine.arrivals import Admission
 from thalweg.engine.changelog import Change, in_order
-from thalweg.engine.reference import aggregates, arithmetic, bags, evaluator, meaning, windows
+from thalweg.engine.reference import (
+    aggregates,
+    arithmetic,
+    bags,
+    evaluator,
+    meaning,
+    tolerance,
+    windows,
+)
 from thalweg.engine.reference.expressions import evaluate
 from thalweg.engine.reference.meaning import Meaning, Relation
 from thalweg.engine.reference.scalars import IMPLEMENTATIONS
+from thalweg.plan.coherency.tolerance import ChangesSince, Deviation
 from thalweg.plan.expr import Col
-from thalweg.plan.nodes import SetKind, SortKey
+from thalweg.plan.nodes import SetKind, SortKey, Tolerant, walk
 from thalweg.plan.windows import HopWindow, RowsWindow, SessionWindow, TimeWindow
 
 Install = Callable[[pytest.MonkeyPatch], None]
@@ -446,3 +456,73 @@ def horizons_are_ignored(patch: pytest.MonkeyPatch) -> None:
         return run(plan, inputs, **{**options, "horizons": {}})
 
     patch.setattr(evaluator, "run", unbounded)
+
+
+# --- tolerances ---------------------------------------------------------------------------------
+
+
+def _change_passed(patch: pytest.MonkeyPatch, change: Callable[[Any], Any]) -> None:
+    """Every tolerance is taken for another one."""
+    passed = tolerance.passed
+    patch.setattr(tolerance, "passed", lambda node, arrivals: passed(change(node), arrivals))
+
+
+@mutant
+def tolerances_do_not_tell_keys_apart(patch: pytest.MonkeyPatch) -> None:
+    _change_passed(patch, lambda node: replace(node, per=()))
+
+
+@mutant
+def tolerances_are_a_little_too_strict(patch: pytest.MonkeyPatch) -> None:
+    """What is just as far passes."""
+
+    def stricter(node: Any) -> Any:
+        if isinstance(node.tolerance, Deviation) and node.tolerance.amount:
+            return replace(node, tolerance=Deviation(node.tolerance.amount - Decimal("0.001")))
+        return node
+
+    _change_passed(patch, stricter)
+
+
+@mutant
+def updates_are_counted_with_the_one_that_passed(patch: pytest.MonkeyPatch) -> None:
+    def fewer(node: Any) -> Any:
+        if isinstance(node.tolerance, ChangesSince) and node.tolerance.updates:
+            return replace(node, tolerance=ChangesSince(node.tolerance.updates - 1))
+        return node
+
+    _change_passed(patch, fewer)
+
+
+@mutant
+def the_first_row_that_waits_passes_by_age(patch: pytest.MonkeyPatch) -> None:
+    def first(age: int, rows: Any) -> Any:
+        yield rows[0].timestamp, rows[0]
+        waiting = list(rows[1:])
+        while waiting:
+            now = waiting[0].timestamp + age
+            yield now, waiting[0]
+            waiting = [row for row in waiting if row.timestamp >= now]
+
+    patch.setattr(tolerance, "_by_age", first)
+
+
+@mutant
+def rows_that_pass_by_age_keep_their_instant(patch: pytest.MonkeyPatch) -> None:
+    stamped = tolerance.stamped
+    patch.setattr(tolerance, "stamped", lambda found: stamped([(a.timestamp, a) for _, a in found]))
+
+
+@mutant
+def a_tolerance_swallows_the_instants_of_what_it_holds_back(patch: pytest.MonkeyPatch) -> None:
+    snapshots = Meaning._snapshots
+
+    def fewer(self: Meaning, node: Any, source: Relation, start: int | None) -> Any:
+        kept = dict(self.tuples)
+        for part in walk(node):
+            if isinstance(part, Tolerant):
+                name = part.stream.name.lower()
+                kept[name] = tuple(a for _, a in tolerance.passed(part, self.tuples[name]))
+        return snapshots(replace(self, tuples=kept), node, source, start)
+
+    patch.setattr(Meaning, "_snapshots", fewer)

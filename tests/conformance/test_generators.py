@@ -18,7 +18,7 @@ from thalweg.engine import reference
 from thalweg.engine.changelog import faults
 
 EXAMPLES = 600
-SCRIPTS = 700
+SCRIPTS = 900
 
 
 def test_generators_reach_everything_often_enough_to_matter():

@@ -261,12 +261,25 @@ Window = RangeWindow | RowsWindow | HopWindow | SessionWindow
 
 
 @dataclass(frozen=True, slots=True)
+class Tolerance:
+    """`TOLERANCE price 0.05`, `… price 1 PERCENT`, `… 5 UPDATES` or `… 2 SECONDS`, each maybe
+    `PER symbol`. A number that has no column has a unit, or counts instants."""
+
+    column: ColumnRef | None
+    amount: Duration
+    is_percent: bool = False
+    per: tuple[ColumnRef, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class TableRef:
     name: Name
     window: Window | None = None
     alias: Name | None = None
     span: Span = field(default=NOWHERE, compare=False, repr=False)
     with_position: bool = False
+    tolerance: Tolerance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +288,7 @@ class SubqueryRef:
     window: Window | None = None
     alias: Name | None = None
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    tolerance: Tolerance | None = None
 
 
 @dataclass(frozen=True, slots=True)

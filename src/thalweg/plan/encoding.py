@@ -25,6 +25,7 @@ import msgspec
 
 from thalweg.plan.aggregates import AggCall
 from thalweg.plan.catalog import Field, StreamDef
+from thalweg.plan.coherency.tolerance import Age, ChangesSince, Deviation, RelativeDeviation
 from thalweg.plan.expr import Call, Case, Cast, Col, Lit
 from thalweg.plan.nodes import SetKind, SortKey, StreamKind
 from thalweg.plan.types import Kind, SqlType
@@ -51,6 +52,10 @@ PLAN_TAGS: Tags = {
     "stream kind": StreamKind,
     "set kind": SetKind,
     "sort key": SortKey,
+    "deviation": Deviation,
+    "relative deviation": RelativeDeviation,
+    "changes since": ChangesSince,
+    "age": Age,
 }
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from thalweg.plan.aggregates import AggCall
 from thalweg.plan.catalog import Field, StreamDef
+from thalweg.plan.coherency.tolerance import Deviation, RelativeDeviation, Tolerance
 from thalweg.plan.expr import TRUE, Expr, columns_of
 from thalweg.plan.types import BOOLEAN, INTERVAL, NULL
 from thalweg.plan.windows import RowsWindow, SessionWindow, TimeWindow, WindowSpec
@@ -39,6 +40,41 @@ class Scan:
     @property
     def is_stream(self) -> bool:
         return not self.stream.is_relation
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerant:
+    """Of a base stream the rows that a reader needs who is content with less: by key, those whose
+    divergence from the last one that passed exceeds the tolerance. By age, a row passes later than
+    it came, and is stamped so; all others keep their instant.
+    """
+
+    input: Node
+    tolerance: Tolerance
+    column: int | None = None  # whose value must not deviate; None: rows or instants are counted
+    per: tuple[int, ...] = ()  # the columns that make the key
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.input, Scan) or not self.input.is_stream:
+            raise PlanError("a tolerance applies to a base stream")
+        by_value = isinstance(self.tolerance, Deviation | RelativeDeviation)
+        if by_value != (self.column is not None):
+            raise PlanError("a deviation is that of a column, and nothing else is")
+        used = frozenset(self.per if self.column is None else (*self.per, self.column))
+        _check_indexes(used, self.input, "TOLERANCE")
+        if self.column is not None and not self.schema[self.column].type.is_numeric:
+            raise PlanError("only numbers deviate")
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @property
+    def stream(self) -> StreamDef:
+        assert isinstance(self.input, Scan)
+        return self.input.stream
+
+    is_stream = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +340,7 @@ class ToStream:
 
 Node = (
     Scan
+    | Tolerant
     | Window
     | Filter
     | Project
@@ -388,7 +425,7 @@ def never_retracts(node: Node) -> bool:
             return all(never_retracts(n) for n in node.inputs)
         case SetOp(kind, _, left, right):
             return kind is not SetKind.EXCEPT and never_retracts(left) and never_retracts(right)
-        case ToStream():
+        case ToStream() | Tolerant():
             return True
         case _:
             return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 
 from thalweg.plan.aggregates import AggCall
+from thalweg.plan.coherency.tolerance import Age, ChangesSince, Deviation, Tolerance
 from thalweg.plan.expr import Call, Case, Cast, Col, Expr, Lit
 from thalweg.plan.nodes import (
     Aggregate,
@@ -19,6 +20,7 @@ from thalweg.plan.nodes import (
     Schema,
     SetOp,
     SortKey,
+    Tolerant,
     TopK,
     ToStream,
     Window,
@@ -106,6 +108,24 @@ def top_text(
     return f"Top {count} by {order}" + (f" for each {each}" if each else "")
 
 
+def tolerance_text(
+    tolerance: Tolerance, column: int | None, per: tuple[int, ...], schema: Schema
+) -> str:
+    """As it is written, but for the time, which is in instants."""
+    match tolerance:
+        case Age(instants):
+            allowed = str(instants)
+        case ChangesSince(updates):
+            allowed = f"{updates} UPDATES"
+        case Deviation(amount):
+            allowed = f"{amount:f}"
+        case _:
+            allowed = f"{(tolerance.share * 100).normalize():f} PERCENT"
+    what = "" if column is None else f"{column_text(column, schema)} "
+    keys = ", ".join(column_text(k, schema) for k in per)
+    return f"Tolerance {what}{allowed}" + (f" per {keys}" if keys else "")
+
+
 def window_text(spec: WindowSpec, schema: Schema) -> str:
     if isinstance(spec, RowsWindow) and spec.partition_by:
         keys = ", ".join(column_text(k, schema) for k in spec.partition_by)
@@ -123,6 +143,8 @@ def node_text(node: Node) -> str:
         case Scan(stream):
             kind = "Table" if stream.is_table else "Relation" if stream.is_relation else "Stream"
             return f"{kind} {stream.name}"
+        case Tolerant(source, tolerance, column, per):
+            return tolerance_text(tolerance, column, per, source.schema)
         case Window(source, spec):
             bounds = " with its bounds" if spec.bounds is not None else ""
             return f"Window {window_text(spec, source.schema)}{bounds}"

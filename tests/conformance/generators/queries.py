@@ -274,6 +274,8 @@ class QueryDrawer:
         self._aliases += 1
         alias = f"a{self._aliases}"
         window = f" {self._window(source.columns)}" if source.is_stream else ""
+        if source.is_stream and source in self._bases and self._one_in(5):
+            window += f" {self._tolerance(source.columns)}"
         columns = tuple(Column(f"{alias}.{c.name}", c.kind) for c in source.columns)
         if window.startswith((" [Tumble", " [Hop", " [Session")) and self._one_in(2):
             columns += tuple(Column(f"{alias}.window_{b}", "int") for b in ("start", "end"))
@@ -325,6 +327,27 @@ class QueryDrawer:
             case _:
                 keys = self._draw(st.sampled_from(columns)).name
                 return f"[Partition By {keys} {rows}"
+
+    def _tolerance(self, columns: Sequence[Column]) -> str:
+        numeric = [c for c in columns if c.kind in ("int", "double", "decimal", "approx")]
+        number = self._draw(st.integers(0, 2))
+        kinds = ["updates", "age"] + (["value", "value", "share"] if numeric else [])
+        match self._pick(*kinds):
+            case "updates":
+                allowed = f"{number} UPDATES"
+            case "age":
+                allowed = f"{number + 1} ms"
+            case "value":
+                column = self._draw(st.sampled_from(numeric)).name
+                allowed = f"{column} {self._pick('0', '0.5', '1', '1.25', '2')}"
+            case _:
+                column = self._draw(st.sampled_from(numeric)).name
+                allowed = f"{column} {self._pick('0', '12.5', '50', '100')} PERCENT"
+        if self._one_in(2):
+            return f"TOLERANCE {allowed}"
+        keys = self._draw(st.lists(st.sampled_from(columns), min_size=1, max_size=2, unique=True))
+        per = ", ".join(k.name for k in keys)
+        return f"TOLERANCE {allowed} PER {per if len(keys) == 1 else f'({per})'}"
 
     # --- WHERE ----------------------------------------------------------------------------------
 

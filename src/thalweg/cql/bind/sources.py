@@ -12,6 +12,7 @@ from thalweg.cql.bind.expressions import ExpressionBinder
 from thalweg.cql.bind.growth import warn_of_growth
 from thalweg.cql.bind.scalars import Scalar, Values, as_it_is, is_deferred
 from thalweg.cql.bind.scope import Scope, Source
+from thalweg.cql.bind.tolerances import tolerant
 from thalweg.cql.bind.windows import window_spec, with_bounds
 from thalweg.cql.errors import Mistake, Span, did_you_mean
 from thalweg.plan.catalog import QueryDef, SetAside, StreamDef, ViewDef
@@ -105,6 +106,8 @@ class _Binder:
             table, what = None, "the sub-query"
         resolution_us = context.check_resolution(node, what, item.span)
         alias = item.alias.text if item.alias is not None else table
+        if item.tolerance is not None:
+            node = tolerant(item.tolerance, node, what, resolution_us, (alias, table))
         relation = self._windowed(node, item, what, resolution_us, (alias, table))
         has_bounds = isinstance(relation, Window) and relation.spec.bounds is not None
         hidden = len(BOUND_NAMES) if has_bounds else 0

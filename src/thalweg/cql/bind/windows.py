@@ -26,22 +26,22 @@ def window_spec(
 ) -> WindowSpec:
     """`names` are what the stream may be called inside Partition By."""
     if isinstance(window, syntax.RowsWindow):
-        keys = tuple(_key(k, stream.schema, names) for k in window.partition_by)
+        keys = _keys(window.partition_by, stream.schema, names)
         slide = 1 if window.slide is None else _rows(window.slide, "a Rows window slides by")
         return RowsWindow(_rows(window.count, "a Rows window holds"), slide, keys)
     if isinstance(window, syntax.HopWindow):
         return _hop(window, stream, resolution_us)
     if isinstance(window, syntax.SessionWindow):
-        keys = tuple(_key(k, stream.schema, names) for k in window.partition_by)
+        keys = _keys(window.partition_by, stream.schema, names)
         return SessionWindow(_positive(window.gap, stream, resolution_us, "a session's gap"), keys)
     length = None
     if window.length is not None:
-        length = instants(window.length, resolution_us, _is_counted(window.length, stream))
+        length = instants(window.length, resolution_us, is_counted(window.length, stream))
         if length < 0:
             raise Mistake("a window's length can't be negative", window.length.span)
     if window.slide is None:
         return TimeWindow(length)
-    slide = instants(window.slide, resolution_us, _is_counted(window.slide, stream))
+    slide = instants(window.slide, resolution_us, is_counted(window.slide, stream))
     if slide < 1:
         raise Mistake("a window slides by at least one instant", window.slide.span)
     return TimeWindow(length, slide)
@@ -59,7 +59,7 @@ def _hop(window: syntax.HopWindow, stream: Node, resolution_us: int) -> HopWindo
 
 
 def _positive(duration: Duration, stream: Node, resolution_us: int, what: str) -> int:
-    length = instants(duration, resolution_us, _is_counted(duration, stream))
+    length = instants(duration, resolution_us, is_counted(duration, stream))
     if length < 1:
         raise Mistake(f"{what} is at least one instant", duration.span)
     return length
@@ -97,7 +97,7 @@ def instants(duration: Duration, resolution_us: int, is_counted: bool) -> int:
     return _bounded(length, duration.span)
 
 
-def _is_counted(duration: Duration, stream: Node) -> bool:
+def is_counted(duration: Duration, stream: Node) -> bool:
     """Whether the stream's own timestamps are numbers; it only matters without a unit."""
     return duration.unit is None and all(s.timestamp_type.is_integer for s in base_streams(stream))
 
@@ -117,12 +117,21 @@ def _bounded(length: int, span: Span) -> int:
     return length
 
 
-def _key(ref: ColumnRef, schema: Schema, names: tuple[str | None, ...]) -> int:
+def own_column(
+    ref: ColumnRef, schema: Schema, names: tuple[str | None, ...], clause: str, to: str
+) -> int:
+    """A column of the stream itself; `names` are what it may be called."""
     known = {n.lower() for n in names if n is not None}
     if ref.qualifier is not None and ref.qualifier.lower() not in known:
-        raise Mistake(f'Partition By can\'t use columns of "{ref.qualifier}"', ref.span)
+        raise Mistake(f'{clause} can\'t use columns of "{ref.qualifier}"', ref.span)
     for index, f in enumerate(schema):
         if f.name.lower() == ref.name.lower():
             return index
     hint = did_you_mean(ref.name, (f.name for f in schema))
-    raise Mistake(f'there is no column "{ref.name}" to partition by', ref.span, hint)
+    raise Mistake(f'there is no column "{ref.name}" {to}', ref.span, hint)
+
+
+def _keys(
+    refs: tuple[ColumnRef, ...], schema: Schema, names: tuple[str | None, ...]
+) -> tuple[int, ...]:
+    return tuple(own_column(r, schema, names, "Partition By", "to partition by") for r in refs)

@@ -17,11 +17,11 @@ _CLAUSE_WORDS = (
     *("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "UNION", "EXCEPT", "INTERSECT", "DISTINCT"),
     *("JOIN", "ISTREAM", "DSTREAM", "RSTREAM", "BETWEEN", "LIKE", "CREATE", "DROP", "TIMESTAMP"),
     *("RESOLUTION", "LATENESS", "RETAIN", "OPTIONS", "RANGE", "ROWS", "UNBOUNDED", "PARTITION"),
-    *("SLIDE", "TUMBLE", "SESSION", "EVERY"),
+    *("SLIDE", "TUMBLE", "SESSION", "EVERY", "TOLERANCE"),
 )
 # Behind a length without a unit: clauses that go on, and no unit of time.
 _AFTER_A_LENGTH = frozenset(
-    ("SLIDE", "EVERY", "PARTITION", "RESOLUTION", "LATENESS", "IDLE", "RETAIN", "OPTIONS")
+    ("SLIDE", "EVERY", "PARTITION", "PER", "RESOLUTION", "LATENESS", "IDLE", "RETAIN", "OPTIONS")
 )
 
 

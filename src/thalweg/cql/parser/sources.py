@@ -6,6 +6,7 @@ from abc import abstractmethod
 from decimal import Decimal
 
 from thalweg.cql.errors import Mistake, window_help
+from thalweg.cql.lexer import RESERVED, Kind
 from thalweg.cql.parser.primaries import PrimaryParser
 from thalweg.cql.syntax import (
     ColumnRef,
@@ -19,6 +20,7 @@ from thalweg.cql.syntax import (
     SessionWindow,
     SubqueryRef,
     TableRef,
+    Tolerance,
     Window,
 )
 
@@ -85,9 +87,9 @@ class SourceParser(PrimaryParser):
                 hint = window_help(name.text)
                 raise Mistake(f"a function can't stand in FROM: {name.text}", name.span, hint)
             window = self._window() if self.at("[") else None
-            with_position = self._with_position()
+            with_position, tolerance = self._with_position(), self._tolerance()
             alias = self._alias()
-            return TableRef(name, window, alias, self.since(start), with_position)
+            return TableRef(name, window, alias, self.since(start), with_position, tolerance)
         if not self.at_query():
             self.expect("(")
             self.enter()
@@ -99,8 +101,9 @@ class SourceParser(PrimaryParser):
         query = self.query()
         self.expect(")", "to close the sub-query")
         window = self._window() if self.at("[") else None
+        tolerance = self._tolerance()
         alias = self._alias()
-        return SubqueryRef(query, window, alias, self.since(start))
+        return SubqueryRef(query, window, alias, self.since(start), tolerance)
 
     def _with_position(self) -> bool:
         """WITH POSITION: two more columns, which tell in which order tuples came."""
@@ -110,11 +113,48 @@ class SourceParser(PrimaryParser):
             raise self.unexpected("POSITION", "after WITH")
         return True
 
+    def _tolerance(self) -> Tolerance | None:
+        start = self.token.start
+        if not self._is_tolerance():
+            return None
+        self.advance()
+        column, is_percent = (self.column() if self.is_name() else None), False
+        if column is None:
+            amount = self.duration("a number of UPDATES, or a time such as 2 seconds")
+        else:
+            begin = self.token.start
+            number = self.number("how far the value may be off, such as 0.05 or 1 PERCENT")
+            amount = Duration(number, None, self.since(begin), self.since(begin))
+            is_percent = self.accept("PERCENT")
+        per = self._tolerance_keys() if self.accept("PER") else ()
+        return Tolerance(column, amount, is_percent, per, self.since(start))
+
+    def _is_tolerance(self) -> bool:
+        """Whether the word is what it seems: behind an alias of this name nothing such follows."""
+        if not self.at("TOLERANCE"):
+            return False
+        after = self.peek()
+        is_word = after.kind is Kind.WORD and after.key not in RESERVED
+        return is_word or after.kind in (Kind.NUMBER, Kind.QUOTED) or after.key == "-"
+
+    def _tolerance_keys(self) -> tuple[ColumnRef, ...]:
+        """One column, or several in parentheses: behind a comma the next source begins."""
+        if not self.accept("("):
+            return (self.column(),)
+        keys = [self.column()]
+        while self.accept(","):
+            keys.append(self.column())
+        self.expect(")", "to close PER")
+        return tuple(keys)
+
     def _alias(self) -> Name | None:
         found = self.alias()
         if found is not None and self.at("["):
             hint = f"write the stream, its window, then the alias: S [Range 5 min] {found.text}"
             raise Mistake("a window stands before the alias", self.token.span, hint)
+        if found is not None and self._is_tolerance():
+            hint = "write the stream, its window, TOLERANCE, then the alias"
+            raise Mistake("TOLERANCE stands before the alias", self.token.span, hint)
         return found
 
     # --- windows --------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from thalweg.plan.nodes import (
     Scan,
     SetOp,
     StreamKind,
+    Tolerant,
     TopK,
     ToStream,
     Window,
@@ -114,6 +115,8 @@ def _windowed(node: Window) -> _Part:
         )
     if node.spec.slide != 1:
         raise Unsupported("Slide", "Spark's sliding windows aggregate, they do not join")
+    if isinstance(node.input, Tolerant):
+        raise Unsupported("TOLERANCE", "Spark's stream joins keep no last value of each key")
     if not isinstance(node.input, Scan):
         raise Unsupported("a window over a derived stream", "its watermark can't be set anew")
     stream = node.input.stream

@@ -11,5 +11,6 @@ from thalweg.engine.reference.evaluator import (
     evaluate_stream_of,
     run,
 )
+from thalweg.engine.reference.meaning import ClassStart
 
-__all__ = ["Options", "Outcome", "evaluate", "evaluate_stream_of", "run"]
+__all__ = ["ClassStart", "Options", "Outcome", "evaluate", "evaluate_stream_of", "run"]

@@ -10,9 +10,9 @@ from typing import TypedDict, TypeVar, Unpack
 from thalweg.engine.arrivals import Arrival, Row, admit
 from thalweg.engine.changelog import Change, in_order
 from thalweg.engine.reference.conform import conform
-from thalweg.engine.reference.meaning import Meaning, changelog
+from thalweg.engine.reference.meaning import ClassStart, Meaning, changelog
 from thalweg.plan.catalog import StreamDef
-from thalweg.plan.nodes import Node, StreamKind, ToStream, base_streams
+from thalweg.plan.nodes import Node, StreamKind, Tolerant, ToStream, base_streams
 
 Inputs = Mapping[str, Sequence[Arrival]]  # by stream name, each in order of arrival
 _T = TypeVar("_T")
@@ -27,11 +27,14 @@ class Options(TypedDict, total=False):
       inside it are not cut.
     - `watermarks`: of the inputs that have not ended. Only instants below all of them are final,
       and only final instants are returned.
+    - `classes`: of tolerances that were there before the query, when they began to count, and the
+      instant whose held rows the query begins with.
     """
 
     horizons: Mapping[str, int]
     start: int | None
     watermarks: Mapping[str, int]
+    classes: Mapping[Tolerant, ClassStart]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +52,19 @@ def run(plan: Node, inputs: Inputs, **options: Unpack[Options]) -> Outcome:
     watermarks = _by_lower_name(options.get("watermarks", {}))
     outcome = Outcome([], {}, {})
     tuples: dict[str, tuple[Arrival, ...]] = {}
+    whole: dict[str, tuple[Arrival, ...]] = {}
     for stream in base_streams(plan):
         name = stream.name.lower()
         if name not in arrivals:
             raise ValueError(f"no input is given for {stream.name}")
         admission = admit(stream, (_conformed(stream, a) for a in arrivals[name]))
         tuples[name], outcome.rejects[stream.name] = _matched(admission.accepted)
+        whole[name] = tuples[name]
         if name in horizons:
             begin = _content_from if stream.is_relation else _from
             tuples[name] = begin(horizons[name], tuples[name])
         outcome.late[stream.name] = admission.late
-    meaning = Meaning(tuples, watermarks)
+    meaning = Meaning(tuples, watermarks, whole, options.get("classes", {}))
     frontier = meaning.frontier(plan)
     changes = _changes(plan, meaning, options.get("start"))
     outcome.changes.extend(c for c in changes if c.ts < frontier)

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from thalweg.engine.arrivals import Arrival, Row
 from thalweg.engine.changelog import Change, net, row_key
-from thalweg.engine.reference import bags
+from thalweg.engine.reference import bags, tolerance
 from thalweg.engine.reference.bags import Bag
 from thalweg.engine.reference.windows import Stamped, content, turns
 from thalweg.plan.nodes import (
@@ -33,6 +33,7 @@ from thalweg.plan.nodes import (
     Scan,
     SetOp,
     StreamKind,
+    Tolerant,
     TopK,
     ToStream,
     Window,
@@ -56,15 +57,27 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
+class ClassStart:
+    """A decision: for a query, a tolerance class counts the tuples from `horizon` on; of what it
+    let through before `since`, the query has only what was held then."""
+
+    horizon: int
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
 class Meaning:
     """What nodes stand for, given the tuples of each base input (lower-cased name) in order.
 
     Only tuples that count are here: no late ones, no rejected ones, none below the horizon.
-    An input that has not ended has its watermark in `watermarks`; others have ended.
+    An input that has not ended has its watermark in `watermarks`; others have ended. Tolerance
+    classes that began before the query see `all_tuples`, those below its horizon too.
     """
 
     tuples: Mapping[str, tuple[Arrival, ...]]
     watermarks: Mapping[str, int]
+    all_tuples: Mapping[str, tuple[Arrival, ...]] = field(default_factory=dict)
+    classes: Mapping[Tolerant, ClassStart] = field(default_factory=dict)
 
     def frontier(self, node: Node) -> int:
         """Instants below it are final for this node."""
@@ -81,10 +94,23 @@ class Meaning:
                         for place, t in enumerate(tuples)
                     ]
                 return Stream(tuples, frozenset(t.timestamp for t in tuples))
+            case Tolerant():
+                return self._tolerant(node)
             case ToStream():
                 return self.derived(node)
             case _:
                 raise ValueError("not a stream")
+
+    def _tolerant(self, node: Tolerant) -> Stream:
+        """Nothing but the rows is filtered: the instants of all tuples are still there."""
+        name = node.stream.name.lower()
+        found = tolerance.passed(node, self.tuples[name])
+        start = self.classes.get(node)
+        if start is not None:
+            counted = [a for a in self.all_tuples[name] if a.timestamp >= start.horizon]
+            found = tolerance.held(tolerance.passed(node, counted), node, start.since)
+        tuples = tolerance.stamped(found)
+        return Stream(tuples, self.stream(node.input).instants | {t.timestamp for t in tuples})
 
     def relation(self, node: Node) -> Relation:
         match node:

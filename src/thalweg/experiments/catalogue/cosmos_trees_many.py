@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from thalweg.experiments.report import Beside, Goal, Progress, Report
+from thalweg.experiments.resuming import once
 from thalweg.experiments.sqpr.figures import Draw, curves
 from thalweg.experiments.trees.world import TreeWorld, many_objects_world
 from thalweg.placement.trees.annealing import Annealing, Cooling
@@ -53,20 +54,15 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         about = {"figure": figure, "objects": objects, "load": load, "interest": interest}
         for approach in (ONE, EACH):
             progress(f"{figure}: {about}, {approach}", number / len(cases))
-            world = many_objects_world(
-                p.seed,
-                p.nodes,
-                p.seconds,
-                objects,
-                load=load,
-                interest=interest,
-                each=approach == EACH,
+            size = p.nodes, p.seconds, p.moves_per_node, p.start, min(p.objects)
+            found = once(
+                ("many", p.seed, *size, *about.values(), approach),
+                lambda about=about, each=approach == EACH: _losses(p, each, **about),  # type: ignore[misc]
             )
-            for method, forest in _built(p, world, objects).items():
-                found = 100 * loss(world.nodes, world.cargos, forest)
-                rows.append(
-                    {**about, "approach": approach, "method": method, "AvgLF %": round(found, 5)}
-                )
+            rows += [
+                {**about, "approach": approach, "method": m, "AvgLF %": round(100 * lost, 5)}
+                for m, lost in found.items()
+            ]
     return Report(
         "cosmos-trees-many",
         "One tree for many objects, and a tree for each (COSMOS, figures 4.6, 4.7)",
@@ -77,6 +73,16 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         notes=NOTES,
         figures=_figures(p, rows),
     )
+
+
+def _losses(
+    p: Parameters, each: bool, figure: str, objects: int, load: float, interest: float
+) -> dict[str, float]:
+    world = many_objects_world(
+        p.seed, p.nodes, p.seconds, objects, load=load, interest=interest, each=each
+    )
+    built = _built(p, world, objects)
+    return {method: loss(world.nodes, world.cargos, forest) for method, forest in built.items()}
 
 
 def _built(p: Parameters, world: TreeWorld, objects: int) -> dict[str, Forest]:

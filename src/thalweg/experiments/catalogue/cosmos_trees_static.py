@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from thalweg.experiments.report import Beside, Goal, Progress, Report
+from thalweg.experiments.resuming import once
 from thalweg.experiments.sqpr.figures import Draw, curves
 from thalweg.experiments.trees.contest import (
     ADAPTIVE,
@@ -73,12 +74,21 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         def tell(text: str, done: float = number / (len(cases) + 1), at: str = figure) -> None:
             progress(f"{at}: {text}", done)
 
-        world = make()
-        made = contest(world, parameters.seed, methods, Cooling(moves_per_node=moves), tell)
+        def measured(
+            make: Callable[[], TreeWorld] = make,
+            methods: tuple[str, ...] = methods,
+            moves: int = moves,
+            tell: Callable[[str], None] = tell,
+        ) -> tuple[Contest, float]:
+            world = make()
+            made = contest(world, parameters.seed, methods, Cooling(moves_per_node=moves), tell)
+            return made, lower_bound(world.nodes, world.cargos) / made.model[SA]
+
+        size = parameters.nodes, parameters.seconds, parameters.interest, min(parameters.objects)
+        made, low = once(("static", parameters.seed, *size, figure, x, methods, moves), measured)
         found[figure, x] = made
         across = "objects" if figure == "4.5(c)" else "load"
         rows += made.rows(figure=figure, **{across: x})
-        low = lower_bound(world.nodes, world.cargos) / made.model[SA]
         rows.append({"figure": figure, across: x, "method": "lower bound", "× SA": round(low, 3)})
     progress("optima of small instances", len(cases) / (len(cases) + 1))
     optima = _optima(parameters)

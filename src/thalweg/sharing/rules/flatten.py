@@ -18,6 +18,7 @@ from thalweg.plan.nodes import (
     Project,
     Scan,
     SetOp,
+    Tolerant,
     TopK,
     ToStream,
     Window,
@@ -72,6 +73,9 @@ def _leaf(node: Node) -> blocks.Block[Leaf]:
                 raise Unshareable(f"{stream.name} has a tumbling or hopping window, {reason}")
             types = tuple([f.type for f in stream.fields])
             return blocks.Block((Leaf(stream, spec),), (types,))
+        case Window(Tolerant() as below, _):
+            reason = "whose rows depend on which ones passed before"
+            raise Unshareable(f"{below.stream.name} is read with a TOLERANCE, {reason}")
         case Window():
             raise Unshareable("a window stands on a sub-query or view, not on a base stream")
         case Aggregate() | Distinct():

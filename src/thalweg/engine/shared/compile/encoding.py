@@ -21,6 +21,7 @@ _OPERATORS: Tags = {
     "base stream": ph.BaseStream,
     "source": ph.Source,
     "changes": ph.Changes,
+    "tolerant": ph.TolerantOf,
     "rows": ph.RowsOf,
     "sessions": ph.SessionsOf,
     "time": ph.TimeOf,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from thalweg.engine.shared.frames import POS, TS, Types, name
 from thalweg.plan.aggregates import AggCall
+from thalweg.plan.coherency.tolerance import Tolerance
 from thalweg.plan.expr import TRUE, Expr, columns_of
 from thalweg.plan.nodes import SetKind, SortKey, StreamKind
 from thalweg.plan.windows import IntervalWindow, RowsWindow, SessionWindow
@@ -64,6 +65,22 @@ class Changes:
     """A base relation; a minus that matches no row is rejected. State: multiplicities."""
 
     input: Exchange
+
+    @property
+    def types(self) -> Types:
+        return self.input.types
+
+
+@dataclass(frozen=True, slots=True)
+class TolerantOf:
+    """Of a base stream the rows that are due for a tolerance class, by key. (stream)
+
+    State, kept with the input for all its classes: by key and class what passed last, and what
+    waits."""
+
+    input: Exchange
+    tolerance: Tolerance
+    column: int | None = None
 
     @property
     def types(self) -> Types:
@@ -343,7 +360,7 @@ class Matches:
     types: Types
 
 
-StreamOp = BaseStream | StreamOf
+StreamOp = BaseStream | StreamOf | TolerantOf
 Op = (
     Source
     | Changes
@@ -361,7 +378,7 @@ Op = (
     | Matches
     | Panes
 )
-AnyOp = Op | Partials | BaseStream | StreamOf | Output | Group
+AnyOp = Op | Partials | StreamOp | Output | Group
 Ending = Output | Group  # what a flow is computed for
 
 

@@ -124,6 +124,9 @@ class _Compiler:
     def _stream(self, source: nodes.Node) -> ph.StreamOp:
         if isinstance(source, nodes.Scan):
             return ph.BaseStream(source.stream.name, _types(source))
+        if isinstance(source, nodes.Tolerant):
+            unfiltered = _by_columns(self._stream(source.input), source.per)
+            return ph.TolerantOf(unfiltered, source.tolerance, source.column)
         assert isinstance(source, nodes.ToStream)
         inner = self._to_stream(source)
         return ph.StreamOf(source.kind, inner, _heard(inner, source.kind))

@@ -82,7 +82,7 @@ def _label(op: ph.AnyOp) -> str:
             return stream
         case ph.Exchange() | ph.Map() | ph.Changes() | ph.StreamOf():
             return _label(op.input)
-        case ph.RowsOf() | ph.SessionsOf() | ph.TimeOf():
+        case ph.RowsOf() | ph.SessionsOf() | ph.TimeOf() | ph.TolerantOf():
             return _label(op.input)
         case ph.Distinct() | ph.Aggregate():
             return f"{type(op).__name__.lower()} {_label(op.input)}"

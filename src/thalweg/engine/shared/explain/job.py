@@ -14,6 +14,7 @@ _NAMES = {
     ph.Partials: "partial aggregates",
     ph.Distinct: "distinct",
     ph.SetOp: "set operation",
+    ph.TolerantOf: "tolerance",
     ph.RowsOf: "rows window",
     ph.TopK: "first rows",
     ph.SessionsOf: "session window",

@@ -18,9 +18,9 @@ from thalweg.engine.shared.explain.windows import length_words, window_words
 from thalweg.engine.shared.kernels.join.probing import indexes, probing_order, steps
 from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.engine.shared.tick.task import stem_table
-from thalweg.plan.expr import TRUE, Expr
+from thalweg.plan.expr import TRUE, Col, Expr
 from thalweg.plan.nodes import Schema
-from thalweg.plan.text import aggregate_text, expr_text, top_text
+from thalweg.plan.text import aggregate_text, expr_text, tolerance_text, top_text
 from thalweg.plan.windows import WindowSpec
 
 
@@ -70,6 +70,10 @@ class _Describer:
                 return f"{'Changes of' if signed else 'Stream'} {stream}"
             case ph.Changes():
                 return "Relation"
+            case ph.TolerantOf(source, tolerance, column):
+                keys = tuple(k.index for k in source.keys or () if isinstance(k, Col))
+                words = tolerance_text(tolerance, column, keys, self._schema(source))
+                return f"{words}: rows that are due, values are approximate"
             case ph.RowsOf(source, window):
                 return f"Window {window_words(window, None, self._schema(source))}"
             case ph.SessionsOf(source, window):

@@ -17,7 +17,7 @@ def exchange(task: Task, flow: Flow, op: ph.Exchange) -> pl.DataFrame:
     if ph.is_everywhere(op.input):
         frame = task.evaluate(flow, op.input)
         return frame if op.keys is None else task.owned(frame, [to_polars(k) for k in op.keys])
-    is_stream = isinstance(op.input, ph.BaseStream | ph.StreamOf)
+    is_stream = isinstance(op.input, ph.StreamOp)
     empty = empty_stream(op.types) if is_stream else empty_relation(op.types)
     return concat(task.inbox.get(channel(task, flow, op), []), empty)
 

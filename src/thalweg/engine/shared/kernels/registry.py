@@ -14,6 +14,7 @@ from thalweg.engine.shared.kernels.rows import rows_of
 from thalweg.engine.shared.kernels.sessions import sessions_of
 from thalweg.engine.shared.kernels.source import base_stream, source
 from thalweg.engine.shared.kernels.streams import stream_of, time_of
+from thalweg.engine.shared.kernels.tolerances import tolerant_of
 from thalweg.engine.shared.kernels.top_k import top_k
 from thalweg.engine.shared.tick.task import Kernels
 
@@ -21,6 +22,7 @@ KERNELS: Kernels = {
     ph.BaseStream: base_stream,
     ph.Source: source,
     ph.Changes: changes,
+    ph.TolerantOf: tolerant_of,
     ph.RowsOf: rows_of,
     ph.SessionsOf: sessions_of,
     ph.TimeOf: time_of,

@@ -141,6 +141,9 @@ def _last_instant(task: Task, flow: Flow, owner: ph.AnyOp) -> int:
                 last = max(last, stamps[TS].max() or last, _reach(windowed(stamps, op.window)))
             case ph.Panes():
                 last = max(last, last_turn(task, flow, op))
+            case ph.TolerantOf():
+                task.evaluate(flow, op)  # which remembers how far it reached
+                last = max(last, _furthest(task, flow, op))
             case ph.TimeOf() | ph.SessionsOf():
                 rows = task.evaluate(flow, op)
                 last = max(last, _reach(rows), _furthest(task, flow, op))
@@ -191,8 +194,10 @@ def _derived(stream: pl.DataFrame, op: ph.TimeOf) -> pl.DataFrame:
 
 # --- the latest end so far: RSTREAM asks for it when all inputs have ended
 
+Reaching = ph.TimeOf | ph.SessionsOf | ph.TolerantOf
 
-def remember_reach(task: Task, flow: Flow, op: ph.TimeOf | ph.SessionsOf, reach: int) -> None:
+
+def remember_reach(task: Task, flow: Flow, op: Reaching, reach: int) -> None:
     task.once(("reach", flow.name, task.plan.name_of(op)), lambda: reach)
     if reach > BEGINNING:
         end = pl.DataFrame({E: [reach], H: [0]}, schema={E: pl.Int64, H: pl.UInt64})
@@ -200,7 +205,7 @@ def remember_reach(task: Task, flow: Flow, op: ph.TimeOf | ph.SessionsOf, reach:
         tables.append(task, table, end, lambda f: f.sort(E).tail(1), low=E, high=E)
 
 
-def _furthest(task: Task, flow: Flow, op: ph.TimeOf | ph.SessionsOf) -> int:
+def _furthest(task: Task, flow: Flow, op: Reaching) -> int:
     """What was remembered, now and before."""
     key = ("reach", flow.name, task.plan.name_of(op))
     stored = task.stored(task.state_table(flow, op, "reach"))

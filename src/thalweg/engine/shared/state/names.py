@@ -20,6 +20,7 @@ Table = NewType("Table", str)
 
 STARTED, ENDED = "started", "ended"  # the two parts of what a group says
 EMITTED = "emitted"  # the part of an aggregate's state that says who has had a row
+HELD, WAITING, SINCE = "held", "waiting", "since"  # the parts of what tolerance classes keep
 GROUP = "group/"  # names of groups begin like this, and no query's name may
 PUBLISHED = "pub/"  # and like this those of queries that other nodes read
 

@@ -81,7 +81,7 @@ class Task:
     def _evaluate(self, flow: Flow, op: ph.AnyOp) -> pl.DataFrame:
         if not self.is_alone and not ph.is_from_streams(op) and self.plan.level_of(op) < self.level:
             # Computed at an earlier level, by this task's predecessor, and handed on.
-            empty = empty_stream if isinstance(op, ph.StreamOf) else empty_relation
+            empty = empty_stream if isinstance(op, ph.StreamOf | ph.TolerantOf) else empty_relation
             return concat(self.inbox.get(carried(self, flow, op), []), empty(op.types))
         return self._kernels[type(op)](self, flow, op)
 
