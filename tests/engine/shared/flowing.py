@@ -14,9 +14,17 @@ from tests.engine.shared.sharing_workloads import SharedWorkload
 
 from thalweg.engine import reference
 from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.tolerance_classes import starts_of
 from thalweg.plan.catalog import QueryDef
+from thalweg.plan.nodes import Tolerant
 
 ALWAYS, NEVER = 0, 1 << 40  # when the changes of relations are reduced to what is left of them
+
+
+def class_starts(engine: SharedEngine, query: QueryDef) -> dict[Tolerant, reference.ClassStart]:
+    """What was decided for a query's tolerances, as the reference reads it."""
+    found = starts_of(engine.store, engine.roster.queries[query.name], query.plan)
+    return {node: reference.ClassStart(*start) for node, start in found.items()}
 
 
 class Flowing:
@@ -62,7 +70,11 @@ class Flowing:
         for query in self.standing:
             begun = self.engine.roster.queries[query.name]
             expected = reference.evaluate(
-                query.plan, self.workload.inputs, start=begun.started, horizons=dict(begun.horizons)
+                query.plan,
+                self.workload.inputs,
+                start=begun.started,
+                horizons=dict(begun.horizons),
+                classes=class_starts(self.engine, query),
             )
             report = compare(query, expected, self.outlet.results.get(query.name, []))
             assert not report, f"{begun}\n{report}"

@@ -50,6 +50,7 @@ from thalweg.engine.shared.tick.ticks import (
     Ticks,
     TickSettings,
 )
+from thalweg.engine.shared.tolerance_classes import join_classes
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.sharing.interning import Pool
 
@@ -182,8 +183,12 @@ class SharedEngine:
                 starts or {},
                 pasts or {},
             )
-            made = registering.runs()
-            self.store.runs.begin(registering.fresh())
+            made, running = registering.runs(), self.roster.ungrouped().values()
+            new = {name for name, _ in registering.fresh()}
+            with self.store.transaction():
+                self.store.runs.begin(registering.fresh())
+                fresh = [run for run in made if run.name in new]
+                join_classes(self.store, self.manifest, fresh, running, durable=self.durable)
             self.roster.add(made, registering.groups())
             self.grouping.queries_came()
             return made

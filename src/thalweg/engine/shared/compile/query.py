@@ -125,8 +125,7 @@ class _Compiler:
         if isinstance(source, nodes.Scan):
             return ph.BaseStream(source.stream.name, _types(source))
         if isinstance(source, nodes.Tolerant):
-            unfiltered = _by_columns(self._stream(source.input), source.per)
-            return ph.TolerantOf(unfiltered, source.tolerance, source.column)
+            return tolerant_op(source)
         assert isinstance(source, nodes.ToStream)
         inner = self._to_stream(source)
         return ph.StreamOf(source.kind, inner, _heard(inner, source.kind))
@@ -160,6 +159,12 @@ class _Compiler:
             kept = minus(left, self._semi(left, right, possible(correlation, match)))
             return block((kept,), (), (*identity(kept), FALSE))
         return block((marked(left, right, correlation, match, self._semi),), tuple(direct))
+
+
+def tolerant_op(node: nodes.Tolerant) -> ph.TolerantOf:
+    """All classes of a stream that count by the same key stand on one input, unfiltered."""
+    unfiltered = ph.BaseStream(node.stream.name, _types(node.input))
+    return ph.TolerantOf(_by_columns(unfiltered, node.per), node.tolerance, node.column)
 
 
 def _one(op: ph.Op) -> Block[ph.Op]:

@@ -74,9 +74,8 @@ class _Classes:
         """Classes by the instant from which they count here: all, but for those that a new query
         has joined, which have counted what was before."""
         starts: dict[str, int] = {}
-        if self.low == BEGINNING:
-            for mapped in self.task.stored(self._table(SINCE)):
-                starts.update(mapped.frame.select(CLASS, E).iter_rows())
+        for mapped in self.task.stored(self._table(SINCE)):
+            starts.update(mapped.frame.select(CLASS, E).iter_rows())
         found: dict[int, list[str]] = {}
         for class_ in self.ops:
             found.setdefault(starts.get(class_, BEGINNING), []).append(class_)
@@ -99,14 +98,15 @@ class _Classes:
         since: int,
         parts: dict[str, list[pl.DataFrame]],
     ) -> None:
-        joins = since > BEGINNING
+        joins = self.low < since
         waiting = self._waiting(fresh, everything=joins)
         hashes = np.unique(np.concatenate([fresh[H].to_numpy(), waiting[H].to_numpy()]))
         held = self._found(HELD, hashes, [AT, BEHIND], everything=joins)
         held, waiting = (f.filter(pl.col(CLASS).is_in(classes)) for f in (held, waiting))
-        if joins:
-            for (class_,), rows in held.partition_by(CLASS, as_dict=True).items():
-                parts.setdefault(str(class_), []).append(rows)
+        if joins:  # what was held then is there from the instant on at which it passed
+            there = held.filter(pl.col(AT).is_between(self.low, self.high, closed="left"))
+            for class_, rows in _by_class(there).items():
+                parts.setdefault(class_, []).append(rows)
         if not fresh.height and not waiting.height:
             return
         work = _Work(self, fresh, held, waiting)

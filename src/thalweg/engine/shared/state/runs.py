@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,6 +21,14 @@ class Begun(msgspec.Struct, frozen=True):
     epoch: int
     started: int | None
     horizons: dict[str, int]
+
+
+class ClassStart(NamedTuple):
+    """A tolerance class that a query has joined: it counts tuples from `horizon` on, and the query
+    has begun with what it held at `since`."""
+
+    horizon: int
+    since: int
 
 
 _HORIZONS = msgspec.msgpack.Decoder(dict[str, int])
@@ -63,6 +72,18 @@ class Runs:
         with self._db.transaction() as db:
             db.execute("DELETE FROM queries WHERE name = ?", (query,))
             db.execute("DELETE FROM memberships WHERE query = ?", (query,))
+
+    # --- tolerance classes
+
+    def join_class(self, flow: str, class_: str, start: ClassStart) -> None:
+        with self._db.transaction() as db:
+            row = (flow, class_, start.horizon, start.since)
+            db.execute("INSERT OR REPLACE INTO tolerance_classes VALUES (?, ?, ?, ?)", row)
+
+    def class_starts(self, flow: str) -> dict[str, ClassStart]:
+        """Of the classes that a flow's queries have joined."""
+        sql = "SELECT class, horizon, since FROM tolerance_classes WHERE flow = ?"
+        return {name: ClassStart(*start) for name, *start in self._db.all(sql, flow)}
 
     # --- groups
 

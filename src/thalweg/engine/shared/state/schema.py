@@ -39,6 +39,9 @@ CREATE TABLE IF NOT EXISTS running_groups (
 CREATE TABLE IF NOT EXISTS memberships (
     query TEXT NOT NULL, since INTEGER NOT NULL, group_name TEXT NOT NULL,
     PRIMARY KEY (query, since)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS tolerance_classes (
+    flow TEXT NOT NULL, class TEXT NOT NULL, horizon INTEGER NOT NULL, since INTEGER NOT NULL,
+    PRIMARY KEY (flow, class)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS lineages (query TEXT PRIMARY KEY, packed BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS ended_versions (
     query TEXT NOT NULL, run INTEGER NOT NULL, last_tick INTEGER NOT NULL, packed BLOB NOT NULL,

@@ -117,6 +117,9 @@ class Store:
         with self.transaction() as db:
             db.execute("DELETE FROM frontiers")
             db.executemany("INSERT INTO frontiers VALUES (?, ?)", frontiers.items())
+            db.execute(
+                "DELETE FROM tolerance_classes WHERE flow NOT IN (SELECT flow FROM frontiers)"
+            )
 
     # --- segments
 
