@@ -121,6 +121,8 @@ def _copy(
         table = state_table(origin, owner, part)
         frames = [reader.read(manifest.folder, s).frame for s in manifest.of(table)]
         rows = _content(frames, names)
+        if part == WAITING and rows is not None:
+            rows = rows.filter(pl.col(E) >= since)
         if rows is not None and rows.height:
             low, high = (_extremes(rows)) if part == WAITING else (BEGINNING, FOREVER)
             writer.add(state_table(to, owner, part), rows.sort(H), low, high)

@@ -125,7 +125,9 @@ class _Classes:
             stored = self.task.stored_between(table, self.low, self.high)
             due = [m.frame.filter(mine)[H].to_numpy() for m in stored]
             hashes = np.concatenate([hashes, *due])
-        return self._found(WAITING, np.unique(hashes), [E], everything=everything)
+        found = self._found(WAITING, np.unique(hashes), [E], everything=everything)
+        # What was due has passed, though the row that takes it away may be gone before it.
+        return found.filter(pl.col(E) >= self.low)
 
     def _found(
         self, part: str, hashes: np.ndarray, extra: list[str], *, everything: bool
