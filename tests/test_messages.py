@@ -77,6 +77,7 @@ def test_messages_have_one_voice(rule: str) -> None:
 UPPER = {
     *(
         "CREATE",
+        "TOLERANCE",
         "DROP",
         "DATE",
         "TIMESTAMP",

@@ -26,7 +26,7 @@ from thalweg.engine.site.explanation import Explanation
 from thalweg.engine.site.history import still_missing
 from thalweg.engine.site.status import instant_text
 from thalweg.plan.catalog import QueryDef
-from thalweg.plan.nodes import Node, base_streams, inputs_of
+from thalweg.plan.nodes import Node, Tolerant, base_streams, inputs_of, walk
 from thalweg.plan.shapes import shape_of
 from thalweg.plan.text import node_text, plan_text
 from thalweg.sharing.profile import profile
@@ -79,6 +79,19 @@ def _with_version(site: Site, query: QueryDef, found: Explanation) -> Explanatio
 
 
 def _explained(site: Site, query: QueryDef, form: str) -> Explanation:
+    found = _in_form(site, query, form)
+    tolerant = [n for n in walk(query.plan) if isinstance(n, Tolerant)]
+    if not tolerant or not isinstance(found.data, dict):
+        return found
+    notes = [
+        f"values are approximate: of {n.stream.name} only rows that are due pass ({node_text(n)})"
+        for n in dict.fromkeys(tolerant)
+    ]
+    text = "\n".join([found.text, *(f"note: {line}" for line in notes)])
+    return Explanation(text, {**found.data, "approximate": notes})
+
+
+def _in_form(site: Site, query: QueryDef, form: str) -> Explanation:
     if form == "logical":
         data = {"query": query.name, "form": form, "plan": _logical(query.plan)}
         return Explanation(plan_text(query.plan), data)

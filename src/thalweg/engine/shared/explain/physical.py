@@ -73,7 +73,7 @@ class _Describer:
             case ph.TolerantOf(source, tolerance, column):
                 keys = tuple(k.index for k in source.keys or () if isinstance(k, Col))
                 words = tolerance_text(tolerance, column, keys, self._schema(source))
-                return f"{words}: rows that are due, values are approximate"
+                return f"{words}: rows that are due"
             case ph.RowsOf(source, window):
                 return f"Window {window_words(window, None, self._schema(source))}"
             case ph.SessionsOf(source, window):
