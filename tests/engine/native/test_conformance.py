@@ -32,6 +32,7 @@ REFUSED = {
     "INTERSECT": 2,
     "a Tumble or Hop window": 5,
     "a Session window": 3,
+    "TOLERANCE": 10,
     "ORDER BY … LIMIT": 3,
 }
 

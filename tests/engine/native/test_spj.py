@@ -69,6 +69,7 @@ def test_istream_on_top_is_told():
         ("SELECT a FROM S [Tumble 4]", "a Tumble or Hop window"),
         ("SELECT a FROM S [Hop 4 EVERY 2]", "a Tumble or Hop window"),
         ("SELECT a FROM S [Session 4]", "a Session window"),
+        ("SELECT a FROM S [Now] TOLERANCE a 1", "TOLERANCE"),
         ("SELECT a FROM S [Now] ORDER BY a LIMIT 1", "ORDER BY … LIMIT"),
         ("SELECT a FROM R", "relation R"),
         ("SELECT S.a FROM S [Now] LEFT JOIN T [Now] ON S.a = T.a", "LEFT JOIN"),

@@ -70,7 +70,7 @@ def test_who_comes_later_begins_with_what_the_class_holds():
 
 
 @settings(
-    max_examples=60,
+    max_examples=30,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(st.data())

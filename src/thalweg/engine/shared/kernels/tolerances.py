@@ -8,6 +8,8 @@ that joins it (`tolerance_classes`).
 
 from __future__ import annotations
 
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -81,9 +83,12 @@ class _Classes:
             found.setdefault(starts.get(class_, BEGINNING), []).append(class_)
         return found
 
+    def as_stream(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows that pass at AT."""
+        return rows.select(*self.columns, pl.col(AT).alias(TS), POS, pl.lit(1, dtype=_INT).alias(W))
+
     def _stream(self, class_: str, frames: list[pl.DataFrame]) -> pl.DataFrame:
-        shown = [*self.columns, pl.col(AT).alias(TS), POS, pl.lit(1, dtype=_INT).alias(W)]
-        rows = pl.concat([f.select(shown) for f in frames])
+        rows = frames[0] if len(frames) == 1 else pl.concat(frames)
         if isinstance(self.ops[class_].tolerance, Age) and rows.height:
             reach = int(rows[TS].max())  # type: ignore[arg-type]
             remember_reach(self.task, self.flow, self.ops[class_], reach)
@@ -106,7 +111,7 @@ class _Classes:
         if joins:  # what was held then is there from the instant on at which it passed
             there = held.filter(pl.col(AT).is_between(self.low, self.high, closed="left"))
             for class_, rows in _by_class(there).items():
-                parts.setdefault(class_, []).append(rows)
+                parts.setdefault(class_, []).append(self.as_stream(rows))
         if not fresh.height and not waiting.height:
             return
         work = _Work(self, fresh, held, waiting)
@@ -194,14 +199,20 @@ class _Work:
         self._rows = self._placed(fresh).sort(_PLACE, TS, POS)
         count = np.bincount(self._rows[_PLACE].to_numpy(), minlength=keys.height)
         self._spans = Keys(np.cumsum(count) - count, count)
-        self._held_of = _by_class(held)
-        self._waiting_of = _by_class(waiting)
         self.rows: dict[str, pl.DataFrame] = {}
         self._held_now: list[pl.DataFrame] = []
         self._waiting_now: list[pl.DataFrame] = []
 
     def _placed(self, frame: pl.DataFrame) -> pl.DataFrame:
         return frame.join(self._keys, on=self._of.group, nulls_equal=True)
+
+    @cached_property
+    def _held_of(self) -> dict[str, pl.DataFrame]:
+        return _by_class(self.held)
+
+    @cached_property
+    def _waiting_of(self) -> dict[str, pl.DataFrame]:
+        return _by_class(self.waiting)
 
     @property
     def held_now(self) -> pl.DataFrame:
@@ -245,14 +256,15 @@ class _Work:
         at = old[_PLACE].to_numpy(), old["_number"].to_numpy()
         held.row[at] = STORED
         held.value[at], held.is_missing[at] = before.values, before.is_missing
-        of_key, class_, row = deviating(self._spans, fresh, margins, held)
-        del of_key
+        _, class_, row = deviating(self._spans, fresh, margins, held)
         order = np.argsort(class_, kind="stable")
         bounds = np.searchsorted(class_[order], np.arange(len(classes) + 1))
-        for i, each in enumerate(classes):
-            passing = order[bounds[i] : bounds[i + 1]]
-            if len(passing):
-                self._passed(each, row[passing], None)
+        # Gathered once for all classes, of which each has a slice.
+        passing = self._rows[row[order]]
+        passing = self._of.as_stream(passing.with_columns(pl.col(TS).alias(AT)))
+        for each, (first, last) in zip(classes, pairwise(bounds.tolist()), strict=True):
+            if first < last:
+                self.rows[each] = passing[first:last]
         kept = old.filter(pl.Series(held.row[at] == STORED, dtype=pl.Boolean))
         self._held_now.append(kept.select(self.held.columns))
         key_at, class_at = np.nonzero(held.row >= 0)
@@ -325,7 +337,7 @@ class _Work:
     ) -> None:
         frame = (self._rows if of is None else of)[rows]
         stamps = frame[TS] if at is None else pl.Series(at, dtype=_INT)
-        self.rows[class_] = frame.with_columns(stamps.alias(AT))
+        self.rows[class_] = self._of.as_stream(frame.with_columns(stamps.alias(AT)))
 
     def _hold(self, rows: pl.DataFrame, class_: Any, at: pl.Series, behind: Any) -> None:
         count = rows.height
