@@ -373,3 +373,29 @@ def test_instants_are_shown_as_their_streams_write_them(service: LiveService, ru
     service.http.post("/streams/T/tuples", json=rows)
     service.site.settle()
     assert run("results", "q").stdout.splitlines()[0] == "2026-01-02 03:04:05.678  +  a=1"
+
+
+# --- numbers and mistakes, as they were written
+
+
+def test_a_decimal_is_shown_with_all_its_digits(run: Run, service: LiveService) -> None:
+    run("submit", "-e", "CREATE STREAM D (x DECIMAL(38, 2)) TIMESTAMP BY ts")
+    run("submit", "-e", "CREATE QUERY money AS SELECT x FROM D [Range 10]")
+    long = "123456789012345678901234567890.10"
+    rows = [{"ts": 1, "x": long}, {"ts": 2, "x": "7"}]
+    service.http.post("/streams/D/tuples", json=rows)
+    service.site.settle()
+    assert run("results", "money").stdout == f"1  +  x={long}\n"
+    assert run("results", "money", "--now").stdout.splitlines()[1].strip() == long
+    assert run("results", "money", "--now", "--json").stdout == f'{{"x": {long}}}\n'
+    assert run("query", "SELECT x FROM money", "--json").stdout == f'{{"x": {long}}}\n'
+    shell = run("shell", input="SELECT x FROM money;\n\\results money\n")
+    assert shell.stdout.count(long) == 2, shell.output
+
+
+@pytest.mark.parametrize("command", [("query",), ("explain", "-e")])
+def test_a_mistake_says_once_that_it_is_one(run: Run, command: tuple[str, ...]) -> None:
+    done = run(*command, "SELECT a FROM Nowhere")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("<cql>:1:15: error: there is no stream")
+    assert done.stderr.count("error:") == 1

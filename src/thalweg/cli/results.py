@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from thalweg.cli import exact_json
 from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url, quoted
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
 from thalweg.cli.follow import follow_results
 from thalweg.cli.instants import Instants
-from thalweg.cli.output import emit, emit_json, emit_table, note, plain
+from thalweg.cli.output import emit, emit_table, note, plain
 from thalweg.cli.waiting import wait_for_backlog, why_no_rows
 
 
@@ -42,7 +43,8 @@ def results(
         if now:
             if follow or after is not None or resume is not None:
                 raise CommandFailed("--now reads the content once: leave the others out", BAD_INPUT)
-            show_content(service.get(f"/queries/{quoted(query)}/content"), limit, as_json)
+            answer = service.request("GET", f"/queries/{quoted(query)}/content")
+            show_content(exact_json.read(answer.text), limit, as_json)
             return
         start = _start(after, resume)
         if follow:
@@ -78,7 +80,7 @@ def show_content(found: dict[str, Any], limit: int | None, as_json: bool) -> Non
     rows = found["rows"][:limit]
     if as_json:
         for row in rows:
-            emit_json(row)
+            emit(exact_json.write(row))
     else:
         numeric = ("INTEGER", "BIGINT", "DOUBLE", "DECIMAL")
         heads = [(n, "right" if t.startswith(numeric) else "left") for n, t in found["columns"]]
@@ -117,7 +119,7 @@ def present(service: Service, query: str, after: str | None) -> Iterator[tuple[s
 
 
 def readable(line: str, instants: Instants) -> str:
-    change: dict[str, Any] = json.loads(line)
+    change: dict[str, Any] = exact_json.read(line)
     if change["op"] == "end":
         return f"-- version {change['version']} ended at {instants.text(change['ts'])}"
     row = "  ".join(f"{name}={shown(value)}" for name, value in change["row"].items())
