@@ -6,7 +6,6 @@ import json
 from decimal import Context, Decimal
 from typing import Any
 
-
 _ALL_DIGITS = Context(prec=1_000)
 
 

@@ -9,13 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
+from thalweg.api.waiting import why_no_rows
 from thalweg.cli import exact_json
 from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url, quoted
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
 from thalweg.cli.follow import follow_results
 from thalweg.cli.instants import Instants
 from thalweg.cli.output import emit, emit_table, note, plain
-from thalweg.cli.waiting import wait_for_backlog, why_no_rows
+from thalweg.cli.waiting import wait_for_backlog
 
 
 def results(
@@ -71,7 +72,7 @@ def results(
 def _nothing(service: Service, query: str, start: str | None) -> str:
     if start is not None:
         return "no rows since then"
-    why = why_no_rows(service, service.get(f"/queries/{quoted(query)}"))
+    why = why_no_rows(service.get(f"/queries/{quoted(query)}"), service.get("/streams"))
     return f"no rows yet: {plain(why)}"
 
 
