@@ -23,7 +23,10 @@ def why_no_rows(query: Status, streams: Iterable[Status]) -> str:
     behind = min(streams, key=lambda s: s["watermark"] or "")
     if query["frontier"] is None:
         at = behind["watermark"] or "its first tuple"
-        return f"it waits for time to pass: {behind['name']} is at {at}, which is not final yet"
+        return (
+            f"it waits for time to pass: {behind['name']} is at {at}, which is not final yet "
+            "(a later tuple, a heartbeat or IDLE moves it on)"
+        )
     return (
         f"nothing matched up to {query['frontier']}; what is later becomes final when "
         f"{behind['name']} goes on (it is at {behind['watermark']})"

@@ -61,7 +61,7 @@ def dev(
     from thalweg.cql import compile_script
     from thalweg.engine.paths import AllowedFolders
     from thalweg.engine.shared.state.store import StoreError
-    from thalweg.engine.site import SiteError, open_site
+    from thalweg.engine.site import SiteError, WrongUse, open_site
     from thalweg.engine.site.settings import SiteSettings
 
     settings = SiteSettings(
@@ -95,6 +95,8 @@ def dev(
             )
         except KeyboardInterrupt:
             pass
+        except WrongUse as error:
+            raise CommandFailed(str(error), BAD_INPUT) from None
         except (SiteError, StoreError, RuntimeError) as error:
             raise CommandFailed(str(error)) from None
         finally:

@@ -14,7 +14,7 @@ from thalweg.cli import exact_json
 from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url, quoted
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
 from thalweg.cli.follow import follow_results
-from thalweg.cli.instants import Instants
+from thalweg.cli.instants import BEGINNING, Instants
 from thalweg.cli.output import emit, emit_table, note, plain
 from thalweg.cli.waiting import wait_for_backlog
 
@@ -87,7 +87,10 @@ def show_content(found: dict[str, Any], limit: int | None, as_json: bool) -> Non
         heads = [(n, "right" if t.startswith(numeric) else "left") for n, t in found["columns"]]
         cells = ([shown(v) for v in row.values()] for row in rows)
         emit_table(heads, cells, empty="no rows")
-    note("no instant is final yet" if found["at"] is None else f"as of {found['at']}")
+    at = found["at"]
+    if at in ("beginning", "end"):
+        at = f"the {at}"
+    note("no instant is final yet" if at is None else f"as of {at}")
 
 
 def _start(after: str | None, resume: Path | None) -> str | None:
@@ -122,9 +125,16 @@ def present(service: Service, query: str, after: str | None) -> Iterator[tuple[s
 def readable(line: str, instants: Instants) -> str:
     change: dict[str, Any] = exact_json.read(line)
     if change["op"] == "end":
-        return f"-- version {change['version']} ended at {instants.text(change['ts'])}"
+        return end_mark(change, instants)
     row = "  ".join(f"{name}={shown(value)}" for name, value in change["row"].items())
     return f"{instants.text(change['ts'])}  {change['op']}  {row}"
+
+
+def end_mark(change: dict[str, Any], instants: Instants) -> str:
+    version = f"-- version {change['version']} ended"
+    if change["ts"] <= BEGINNING:
+        return f"{version} before it had said anything"
+    return f"{version} at {instants.text(change['ts'])}"
 
 
 def shown(value: Any) -> str:

@@ -15,7 +15,7 @@ from thalweg.cli.exits import CommandFailed
 from thalweg.cli.follow import follow_results
 from thalweg.cli.instants import Instants
 from thalweg.cli.output import complain_at, emit, note, plain, stdout_console
-from thalweg.cli.results import present, show_content, shown
+from thalweg.cli.results import end_mark, present, show_content, shown
 from thalweg.cli.shell.describe import describe, overview
 from thalweg.cli.shell.lines import Lines
 from thalweg.cli.submit import summary
@@ -185,7 +185,7 @@ class Session:
         change: dict[str, Any] = exact_json.read(line)
         sign = change["op"]
         if sign == "end":
-            stdout_console().print(Text(f"-- version {change['version']} ended", style="dim"))
+            stdout_console().print(Text(end_mark(change, instants), style="dim"))
             return
         style = "bold green" if sign == "+" else "bold red"
         text = Text.assemble((f"{instants.text(change['ts'])}  ", "dim"), (f"{sign}  ", style))

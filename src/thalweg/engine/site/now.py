@@ -77,6 +77,8 @@ def content_at(schema: Schema, instant: int, stream: StreamDef, rows: pl.DataFra
     # At the end of all streams there is no last instant.
     shown = FOREVER if instant >= FOREVER - 1 else instant
     text = instant_text(shown, stream.resolution_us, stream.timestamp_type.is_temporal)
+    if stream.is_relation and instant == stream.beginning:
+        text = "beginning"  # a table that has not changed since its first load
     return Content(schema, instant, text, rows.select(names(len(schema))))
 
 
@@ -100,8 +102,7 @@ def select(site: Site, text: str) -> Content:
         final = {name: _final(site, name, results) for name in read if name not in tables}
         at = min(final.values()) - 1 if final else _last_change(site, tables)
         if at < BEGINNING:
-            waiting = sorted(name for name, upto in final.items() if upto <= BEGINNING)
-            raise WrongUse(f"no instant is final yet: {', '.join(waiting)} waits for a first tuple")
+            raise WrongUse(f"no instant is final yet: {_still_waiting(final, results)}")
         try:
             contents = {
                 name: content(site.engine, query, at)
@@ -116,6 +117,14 @@ def select(site: Site, text: str) -> Content:
             raise WrongUse(gap_text(gaps[0], site.engine.streams[gaps[0].stream]))
         rows = evaluate(site.engine, plan, at, horizons, contents)
     return content_at(plan.schema, at, next(iter(read.values())), rows)
+
+
+def _still_waiting(final: dict[str, int], results: dict[str, QueryDef]) -> str:
+    name = min(name for name, upto in final.items() if upto <= BEGINNING)
+    if name in results:
+        streams = sorted({s.name for s in base_streams(results[name].plan)})
+        return f"query {name} begins with the next tuples of {', '.join(streams)}"
+    return f"{name} waits for a first tuple"
 
 
 def _results_in(site: Site, text: str) -> dict[str, QueryDef]:
