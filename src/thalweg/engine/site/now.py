@@ -7,6 +7,7 @@ retained as changes makes no difference.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -90,6 +91,7 @@ def select(site: Site, text: str) -> Content:
     queries' results, relations, and streams under windows that are kept."""
     if _STATEMENT.match(text):
         raise WrongUse(_ONE_SELECT)
+    _let_tables_catch_up(site)
     with site.engine.exclusive():
         results = _results_in(site, text)
         catalog = site.catalog
@@ -119,6 +121,18 @@ def select(site: Site, text: str) -> Content:
     return content_at(plan.schema, at, next(iter(read.values())), rows)
 
 
+def _let_tables_catch_up(site: Site) -> None:
+    """Who has inserted a row reads it: a table's accepted rows are ticked over first. They wait for
+    no other stream, so that takes a tick; if ticks fail, what is there is answered."""
+    tables = [s.name for s in site.engine.streams.values() if s.is_table]
+    until = time.monotonic() + LONGEST_CATCH_UP_S
+    while tables and time.monotonic() < until:
+        waiting = site.engine.store.inputs.backlogs()
+        if not any(waiting.get(name) for name in tables):
+            return
+        time.sleep(0.01)
+
+
 def _still_waiting(final: dict[str, int], results: dict[str, QueryDef]) -> str:
     name = min(name for name, upto in final.items() if upto <= BEGINNING)
     if name in results:
@@ -134,6 +148,7 @@ def _results_in(site: Site, text: str) -> dict[str, QueryDef]:
     return {q.name: q for q in found if isinstance(q, QueryDef)}
 
 
+LONGEST_CATCH_UP_S = 5.0
 _ONE_SELECT = "one SELECT is answered at once; everything else is for `thalweg submit`"
 _STATEMENT = re.compile(r"\s*(CREATE|DROP|ALTER)\b", re.IGNORECASE)
 _WORD = re.compile(r'(\w+)|"((?:[^"]|"")+)"')
