@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from thalweg.engine.failures import Unavailable
 from thalweg.engine.shared.state.folder import Folder, put_all
 from thalweg.engine.shared.state.hashing import HASHING
 from thalweg.engine.shared.state.inputs import Inputs
@@ -43,9 +44,7 @@ class Store:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.files = Folder(str(folder.resolve()), objects, durable=durable)
-        self._log = BookLog(objects_at(objects), folder / BOOK) if objects else None
-        if self._log is not None and not self._log.take_over():
-            put_all(self.files)
+        self._log = _owned(objects, self.files) if objects else None
         self._lock = threading.RLock()
         self._db = sqlite3.connect(folder / BOOK, check_same_thread=False, isolation_level=None)
         self._db.execute("PRAGMA journal_mode=WAL")
@@ -199,3 +198,16 @@ class Store:
     def write_note(self, name: str, value: bytes) -> None:
         with self.transaction() as db:
             db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, value))
+
+
+def _owned(url: str, files: Folder) -> BookLog:
+    """Become the owner of what is in an object store; what is only here goes there."""
+    try:
+        log = BookLog(objects_at(url), Path(files.path) / BOOK)
+        if not log.take_over():
+            put_all(files)
+    except Unavailable as error:
+        raise StoreError(f"the object store does not answer: {error}") from None
+    except ValueError as error:
+        raise StoreError(f"{url} is not an object store: {error}") from None
+    return log

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from functools import lru_cache
@@ -24,7 +25,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# The client tries again by itself: servers that are busy answer 503 now and then.
+# The client tries again by itself when a server is busy, and not when an answer ends too early.
+_AGAIN_AFTER_S = (0.05, 0.2, 0.8)
 _RETRIES: Any = {"max_retries": 8, "retry_timeout": timedelta(seconds=30)}
 _OPTIONS: Any = {"allow_http": True, "timeout": timedelta(seconds=60)}
 
@@ -47,7 +49,10 @@ class Objects:
         )
         if url.startswith("file:"):
             options = {"mkdir": True}
-        self._store = from_url(url, **options)
+        try:
+            self._store = from_url(url, **options)
+        except BaseError as error:
+            raise ValueError(_first_line(error)) from None
         self._discarding = threading.Lock()
         self._discarded: list[str] = []
         self._counting = threading.Lock()
@@ -111,15 +116,21 @@ class Objects:
             log.debug("not deleted: %s", error)
 
     def _done(self, request: Callable[[], T], size: int = 0) -> T:
-        with self._counting:
-            self.requests += 1
-            self.bytes_put += size
-        try:
-            return request()
-        except (AlreadyExistsError, FileNotFoundError):
-            raise
-        except (BaseError, OSError) as error:
-            raise Unavailable(f"{self.url}: {_first_line(error)}") from error
+        """All requests may be repeated: `create` knows its own content again."""
+        for wait_s in (*_AGAIN_AFTER_S, None):
+            with self._counting:
+                self.requests += 1
+                self.bytes_put += size
+            try:
+                return request()
+            except (AlreadyExistsError, FileNotFoundError):
+                raise
+            except (BaseError, OSError) as error:
+                if wait_s is None:
+                    raise Unavailable(f"{self.url}: {_first_line(error)}") from error
+                log.debug("once more: %s", error)
+                time.sleep(wait_s)
+        raise AssertionError("unreachable")
 
 
 def _first_line(error: BaseException) -> str:
