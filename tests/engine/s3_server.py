@@ -112,7 +112,7 @@ def proxy(port: int, mishap: Mishap) -> Iterator[int]:
             if torn:
                 self.close_connection = True
 
-        do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _handle
+        do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _handle  # noqa: N815
 
         def log_message(self, *_: object) -> None:
             pass

@@ -15,9 +15,12 @@ from pathlib import Path
 import msgspec
 
 from thalweg.engine.failures import Unavailable
+from thalweg.engine.shared.state.names import file_name
 from thalweg.engine.shared.state.remote.objects import Objects, objects_at
 
 _WRITTEN_ONCE = ("segments", "landed", "results", "contents")
+# An executor's environment may say where its copies are, if not at the driver's path.
+CACHE = "THALWEG_CACHE"
 _CACHED_S = 600.0  # a file that nobody lists may be one that is being written
 
 
@@ -35,8 +38,15 @@ class Folder(msgspec.Struct, frozen=True):
         return Folder(str(Path(self.path) / name), self.store, key, self.durable)
 
     @property
+    def _local(self) -> Path:
+        cache = os.environ.get(CACHE) if self.store else None
+        if cache is None:
+            return Path(self.path)
+        return Path(cache) / file_name(self.store) / self.key
+
+    @property
     def here(self) -> Path:
-        path = Path(self.path)
+        path = self._local
         path.mkdir(parents=True, exist_ok=True)
         return path
 
@@ -55,7 +65,7 @@ class Folder(msgspec.Struct, frozen=True):
 
     def keep(self, name: str) -> None:
         """Make a file durable that has been written here."""
-        path = Path(self.path) / name
+        path = self._local / name
         if self._objects is not None:
             self._objects.put(self._key(name), path)
         elif self.durable:
@@ -63,7 +73,7 @@ class Folder(msgspec.Struct, frozen=True):
 
     def get(self, name: str) -> Path:
         """A file that was kept, here or on another machine."""
-        path = Path(self.path) / name
+        path = self._local / name
         if self._objects is not None and not path.exists():
             fetched = self.here / f"{name}.{uuid.uuid4().hex[:8]}.partial"
             fetched.write_bytes(self._fetched(self._objects, name))
@@ -79,7 +89,7 @@ class Folder(msgspec.Struct, frozen=True):
     def remove(self, names: Iterable[str]) -> None:
         gone = list(names)
         for name in gone:
-            (Path(self.path) / name).unlink(missing_ok=True)
+            (self._local / name).unlink(missing_ok=True)
         if self._objects is not None and gone:
             self._objects.discard(map(self._key, gone))
 
