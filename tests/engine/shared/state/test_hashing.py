@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from thalweg.engine.shared.frames import H
 from thalweg.engine.shared.state import hashing, xxh64
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.hashing import hash_columns, key_hashes, with_hash
 from thalweg.engine.shared.state.segments import BundleWriter
 from thalweg.engine.shared.state.store import Store
@@ -153,7 +154,7 @@ def test_rows_that_may_never_change(columns, known):
 
 def test_the_name_stands_in_segments_and_in_the_book(tmp_path):
     assert hashing.HASHING == "xxh64-1"
-    writer = BundleWriter(tmp_path, "some.arrow")
+    writer = BundleWriter(Folder(str(tmp_path)), "some.arrow")
     assert writer.add("table", with_hash(FRAME, [pl.col("c0")]).sort(H), 0, 0).hashing == "xxh64-1"
     writer.close()
     store = Store(tmp_path)
