@@ -57,7 +57,7 @@ RETAINED_TICKS = 1_000
 
 
 @dataclass(frozen=True)
-class Standing:
+class Definitions:
     """What is registered, to be restored if a change has to be taken back."""
 
     streams: dict[str, StreamDef]
@@ -238,10 +238,10 @@ class SharedEngine:
                 made = Registering(self.store, self.streams, sharing, self._pool, wanted, {}, {})
                 self._aside.update((run.name, run) for run in made.runs())
 
-    def standing(self) -> Standing:
-        return Standing(self.streams.copy(), self.roster.snapshot())
+    def definitions(self) -> Definitions:
+        return Definitions(self.streams.copy(), self.roster.snapshot())
 
-    def restore(self, before: Standing) -> None:
+    def restore(self, before: Definitions) -> None:
         """After a change that was taken back in the book."""
         self.streams.clear()
         self.streams.update(before.streams)

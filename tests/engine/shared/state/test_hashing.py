@@ -298,6 +298,30 @@ def test_long_columns_go_in_blocks():
         assert found[part].tolist() == hashes(numbers[part], texts[part], seven)
 
 
+@pytest.mark.parametrize("different", [1, 3, 40, 4_000])
+def test_texts_that_repeat_are_hashed_once_each(different):
+    rows = 2 * hashing._BLOCK + 5
+    texts = pl.Series([f"Größe {i * i % different}" for i in range(rows)])
+    assert hashing._repeats(texts)
+    chunked = pl.concat([texts.slice(1, 9_000), texts.slice(9_001)], rechunk=False)
+    assert (
+        hash_columns([chunked]).tolist() == xxh64.of_bytes(t.encode() for t in texts[1:]).tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pl.Series([f"text {i}" for i in range(20_000)]),
+        pl.Series(["a", None] * 10_000),
+        pl.Series([1, 2] * 10_000),
+    ],
+    ids=["different", "with NULLs", "numbers"],
+)
+def test_others_are_hashed_one_by_one(column):
+    assert not hashing._repeats(column)
+
+
 # --- in frames
 
 KEYS = {
