@@ -11,6 +11,7 @@ Of its other trees a node tells how busy they keep it.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -85,17 +86,28 @@ class View:
     @cached_property
     def without(self) -> Demands:
         """Of each grandchild: what its parent would demand if it were not there."""
-        found = self.demand.copy()
-        for kid in self.kids:
-            rows = np.flatnonzero(self.parent == kid)
-            before = self.own[kid]
+        if self.demand.shape[1] > 1:
+            return self._joined_without(self.join, self.own, self.demand, self.demand.copy())
+        # Of one object plain numbers are ten times as quick.
+        join = max if self.demand.dtype.kind == "f" else operator.or_  # rates, or sets of classes
+        demand = self.demand[:, 0].tolist()
+        found = self._joined_without(join, self.own[:, 0].tolist(), demand, demand.copy())
+        return np.array(found, self.demand.dtype)[:, None]
+
+    def _joined_without(self, join: Any, own: Any, demand: Any, found: Any) -> Any:
+        children: dict[int, list[int]] = {}
+        for row, parent in enumerate(self.parent.tolist()):
+            if parent > TOP:
+                children.setdefault(parent, []).append(row)
+        for kid, rows in children.items():
+            before = own[kid]
             for row in rows:
                 found[row] = before
-                before = self.join(before, self.demand[row])
-            after = self.own[kid]
-            for row in rows[::-1]:
-                found[row] = self.join(found[row], after)
-                after = self.join(after, self.demand[row])
+                before = join(before, demand[row])
+            after = own[kid]
+            for row in reversed(rows):
+                found[row] = join(found[row], after)
+                after = join(after, demand[row])
         return found
 
     def as_is(self, rows: Rows) -> Hung:
