@@ -185,7 +185,7 @@ class SharedEngine:
             with self.store.transaction():
                 self.store.runs.begin(registering.fresh())
                 fresh = [run for run in made if run.name in new]
-                join_classes(self.store, self.manifest, fresh, running, durable=self.durable)
+                join_classes(self.store, self.manifest, fresh, running)
             self.roster.add(made, registering.groups())
             self.grouping.queries_came()
             return made

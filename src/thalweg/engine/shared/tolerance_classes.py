@@ -39,7 +39,7 @@ class _Class(NamedTuple):
 
 
 def join_classes(
-    store: Store, manifest: Manifest, fresh: Iterable[Run], running: Iterable[Run], *, durable: bool
+    store: Store, manifest: Manifest, fresh: Iterable[Run], running: Iterable[Run]
 ) -> None:
     """For new queries; inside the transaction in which they begin."""
     wanted: dict[str, tuple[Run, dict[_Class, None]]] = {}
@@ -54,7 +54,7 @@ def join_classes(
         if frontiers.get(run.flow, BEGINNING) > BEGINNING:
             for class_ in _classes(run):
                 known.setdefault(class_, []).append(run)
-    writer = BundleWriter(manifest.folder, f"classes-{uuid.uuid4().hex[:8]}.arrow", durable=durable)
+    writer = BundleWriter(manifest.folder, f"classes-{uuid.uuid4().hex[:8]}.arrow")
     for flow, (run, classes) in wanted.items():
         by_origin: dict[tuple[str, str], list[_Class]] = {}
         there = store.runs.class_starts(flow)  # by queries that came since the last tick

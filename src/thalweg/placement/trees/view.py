@@ -87,14 +87,17 @@ class View:
     def without(self) -> Demands:
         """Of each grandchild: what its parent would demand if it were not there."""
         if self.demand.shape[1] > 1:
-            return self._joined_without(self.join, self.own, self.demand, self.demand.copy())
+            many: Demands = self.demand.copy()
+            self._joined_without(self.join, self.own, self.demand, many)
+            return many
         # Of one object plain numbers are ten times as quick.
         join = max if self.demand.dtype.kind == "f" else operator.or_  # rates, or sets of classes
         demand = self.demand[:, 0].tolist()
-        found = self._joined_without(join, self.own[:, 0].tolist(), demand, demand.copy())
+        found = demand.copy()
+        self._joined_without(join, self.own[:, 0].tolist(), demand, found)
         return np.array(found, self.demand.dtype)[:, None]
 
-    def _joined_without(self, join: Any, own: Any, demand: Any, found: Any) -> Any:
+    def _joined_without(self, join: Any, own: Any, demand: Any, found: Any) -> None:
         children: dict[int, list[int]] = {}
         for row, parent in enumerate(self.parent.tolist()):
             if parent > TOP:
@@ -108,7 +111,6 @@ class View:
             for row in reversed(rows):
                 found[row] = join(found[row], after)
                 after = join(after, demand[row])
-        return found
 
     def as_is(self, rows: Rows) -> Hung:
         """Rows that are moved as they are."""
