@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from thalweg.api.server import Server, listen_on
-from thalweg.cql import compile_script
+from thalweg.cql import compile_placed
 from thalweg.engine.site import IN_PROCESS, open_site
 from thalweg.engine.site.publications import MIRRORS
 from thalweg.engine.site.settings import SiteSettings
@@ -81,7 +81,7 @@ class LiveNode:
         mirrors = Mirrors(directory, DataClient)
         site = open_site(
             self.folder,
-            compile_script,
+            compile_placed,
             master=IN_PROCESS,
             settings=SiteSettings(durable=False, tick_interval_s=0.01),
             schemes={MIRRORS: mirrors.source},

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from thalweg.engine.shared.registering import Past
+from thalweg.runtime.data.fragments import Fragment
 
 
 class Open(msgspec.Struct, frozen=True, tag=True):
@@ -29,6 +30,14 @@ class Opened(msgspec.Struct, frozen=True, tag=True):
     @property
     def past(self) -> Past:
         return Past(self.watermark, self.complete_from)
+
+
+class OpenFragment(msgspec.Struct, frozen=True, tag=True):
+    """Compute a fragment for a reader."""
+
+    fragment: Fragment
+    reader: str
+    number: int
 
 
 class Acknowledge(msgspec.Struct, frozen=True, tag=True):
@@ -69,7 +78,7 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
     reason: str
 
 
-Request = Open | Acknowledge | Close
+Request = Open | OpenFragment | Acknowledge | Close
 Answer = Opened | Done | Refused
 
 encode = msgspec.msgpack.Encoder().encode

@@ -89,6 +89,8 @@ class MirrorSource:
         gap is refused."""
         place = self.place(feed)
         known, upto = place.instant, range_.upto
+        if not self._stream.is_relation and _INSTANT not in rows.columns:
+            rows = _placed(rows)
         if (following := after(self._routes(), place.publication)) is not None:
             upto = min(upto, self._first_of(following))
         if upto <= known:
@@ -201,6 +203,12 @@ class MirrorSource:
         self._acknowledged = now
         needed_from, held_up_at = self._needs()
         client.ask(Acknowledge(publication, needed_from, self._stream.name, held_up_at))
+
+
+def _placed(rows: pl.DataFrame) -> pl.DataFrame:
+    """What a query says, as a stream: a batch has all rows of its instants, in order."""
+    number = pl.int_range(pl.len(), dtype=pl.Int64).over(TS).alias(_POSITION)
+    return rows.with_columns(pl.col(TS).alias(_INSTANT), number)
 
 
 def _in_order(rows: pl.DataFrame) -> pl.DataFrame:

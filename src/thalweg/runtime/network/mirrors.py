@@ -90,6 +90,8 @@ class Mirrors:
         self._closing = threading.Lock()
         self._routing = threading.RLock()
         self._routes: dict[str, tuple[Route, ...]] = {}
+        # Instants for which readers of this node's fragments wait, by the stream they wait for.
+        self.demanded: Mapping[str, int] = {}
 
     def attach(self, site: Site) -> None:
         self._site = site
@@ -101,20 +103,22 @@ class Mirrors:
             stream,
             home,
             lambda: self.routes(stream),
-            lambda: self._connect(home),
+            lambda: self.connect(home),
             lambda: self._needs(stream.name),
             lambda publication: self._switched(stream, publication),
         )
 
     def _needs(self, stream: str) -> tuple[int, int | None]:
-        return (BEGINNING, None) if self._site is None else needs_of(self._site, stream)
+        if self._site is None:
+            return BEGINNING, None
+        return needs_of(self._site, stream, self.demanded.get(stream, BEGINNING))
 
     @property
     def _attached(self) -> Site:
         assert self._site is not None, "the node has not begun"
         return self._site
 
-    def _connect(self, home: str) -> DataClient:
+    def connect(self, home: str) -> DataClient:
         """Raises Unreachable."""
         try:
             node = node_of(self._directory, home)
@@ -192,7 +196,7 @@ class Mirrors:
 
     def _subscribe(self, entry: Defined, reach: int | None, where: Where | None) -> Opened:
         number = self._attached.engine.store.take_numbers(_NUMBERS, 1)
-        client = self._connect(entry.node)
+        client = self.connect(entry.node)
         try:
             asked = Open(entry.name, self._directory.me.name, number, reach, where)
             answer = client.ask(asked)
@@ -231,7 +235,7 @@ class Mirrors:
 
     def _close(self, home: str, publication: str) -> bool:
         try:
-            client = self._connect(home)
+            client = self.connect(home)
             try:
                 client.ask(Close(publication))
             finally:

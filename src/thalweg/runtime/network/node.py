@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,18 +12,23 @@ from thalweg.cql import Script, compile_script
 from thalweg.cql.bind.dependencies import dependents
 from thalweg.engine.shared.registering import NameTaken
 from thalweg.engine.shared.state.names import PUBLISHED
-from thalweg.engine.site import Site, WrongUse
+from thalweg.engine.site import Site, SiteError, WrongUse
 from thalweg.engine.site.book import kind_of
 from thalweg.engine.site.publications import is_internal
 from thalweg.engine.site.scripts import Change, CompileEach, Text
 from thalweg.engine.site.scripts import Script as SiteScript
 from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef, ViewDef
+from thalweg.plan.nodes import Node as Node_
+from thalweg.runtime.data.fragments import NAMED, Fragment
 from thalweg.runtime.data.server import DataServer
 from thalweg.runtime.data.statements import quoted, schema_text
 from thalweg.runtime.network.definitions import needed_views, network_catalog
 from thalweg.runtime.network.directory import VIEW, Defined, Directory
+from thalweg.runtime.network.fragments import Assembled, Fragments
 from thalweg.runtime.network.mirrors import Mirrored, Mirrors
+from thalweg.runtime.network.placed_text import placed_text, select_of, without_plan
 from thalweg.runtime.network.placing import placed_at_home, placed_locally
+from thalweg.runtime.network.publishing import FragmentPublisher
 from thalweg.runtime.network.statements import Part, is_for, named, parts_of
 
 _MOST_NAMED = 5
@@ -38,9 +43,15 @@ class Node:
     ) -> None:
         self.site, self.directory, self.mirrors, self.data = site, directory, mirrors, data
         self._lock = threading.RLock()
+        self.fragments = Fragments(self.name, site, mirrors)
+        publisher = FragmentPublisher(
+            site, self._stand, self._stop_publication, mirrors.drop_unused, self._lock
+        )
         mirrors.attach(site)
-        data.attach(site)
+        data.attach(site, publisher)
+        mirrors.demanded = data.publications.demanded
         self._reconcile()
+        self.fragments.give_back_unread()
         directory.on_gone(self._gone)
 
     @property
@@ -70,6 +81,8 @@ class Node:
         """What was kept for a node that is gone need not be kept any more."""
         for publication in self.data.publications.read_by(node):
             self.data.publications.close(publication)
+        with self._lock:
+            self.mirrors.drop_unused()
 
     # --- statements
 
@@ -82,8 +95,9 @@ class Node:
         much has arrived of each stream, near their input. Raises CqlError."""
         script = compile_script(text, self.catalog(), name=name)
         for change in script.changes:
-            if change.definition.name.startswith(PUBLISHED):
-                raise NameTaken(f"names that begin with {PUBLISHED} are the network's own")
+            for own in (PUBLISHED, NAMED):
+                if change.definition.name.startswith(own):
+                    raise NameTaken(f"names that begin with {own} are the network's own")
         place = placed_locally(self.name)
         if arrived is not None:
             place = placed_at_home(self.name, self.directory.defined(), arrived)
@@ -105,6 +119,44 @@ class Node:
                     before + text, name=name, folder=folder, pasts=opened.pasts
                 )
             return self._told([(done, script)])[0]
+
+    def place(
+        self, text: str, fragment: Fragment, *, name: str = "<cql>", folder: Path | None = None
+    ) -> Script:
+        """Make one query stand at this node that reads what other nodes compute for it; all or
+        nothing. Raises NodeAway, SiteError."""
+        script = compile_script(text, self.catalog(), name=name)
+        (query,) = script.queries
+        written = select_of(text)
+        with self.fragments.assembled(fragment) as assembled, self._lock:
+            made = placed_text(query.name, assembled.plan, written)
+            done = self._run_placed(query.name, made, assembled, folder)
+        return self._told([(done, script)])[0]
+
+    def _stand(self, name: str, fragment: Fragment, shape: Callable[[Node_], Node_]) -> None:
+        """An internal query that computes a fragment for another node."""
+        with self.fragments.assembled(fragment) as assembled, self._lock:
+            assembled = replace(assembled, plan=shape(assembled.plan))
+            self._run_placed(name, placed_text(name, assembled.plan), assembled, None)
+
+    def _run_placed(
+        self, name: str, text: str, assembled: Assembled, folder: Path | None
+    ) -> SiteScript:
+        for shared in assembled.shared:
+            if self.site.catalog.find(shared) is None:
+                raise SiteError(f"{shared} was dropped meanwhile: submit again")
+        definition = QueryDef(name, assembled.plan, text)
+        mirrored = self.mirrors.open([definition], self._elsewhere())
+        try:
+            before = "".join(f"{t}; " for t in (*mirrored.texts, *assembled.texts))
+            pasts = {**mirrored.pasts, **assembled.pasts}
+            return self.site.execute(before + text, folder=folder, pasts=pasts)
+        except BaseException:
+            self.mirrors.give_back(mirrored.opened)
+            raise
+
+    def _stop_publication(self, publication: str) -> None:
+        self.data.publications.close(publication)
 
     def execute_each(self, texts: Sequence[Text], compiler: CompileEach) -> list[Script]:
         """As `Site.execute_each`; statements may read what others have."""
@@ -199,7 +251,7 @@ class Node:
     def _text_of(self, definition: Definition, texts: Mapping[str, str] | None = None) -> str:
         if isinstance(definition, StreamDef):
             return schema_text(definition)
-        return (self._texts() if texts is None else texts).get(definition.name, "")
+        return without_plan((self._texts() if texts is None else texts).get(definition.name, ""))
 
     def _texts(self) -> dict[str, str]:
         return {name: text for name, _, text in self.site.book.definitions()}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from thalweg.cql import compile_script
+from thalweg.cql import compile_placed
 from thalweg.engine.site import IN_PROCESS, open_site
 from thalweg.engine.site.publications import MIRRORS
 from thalweg.engine.site.settings import SiteSettings
@@ -92,7 +92,7 @@ def open_node(chosen: NodeSettings, http: str) -> tuple[Node, Callable[[], None]
         )
         site = open_site(
             folder,
-            compile_script,
+            compile_placed,
             master=chosen.master,
             settings=chosen.settings,
             schemes={MIRRORS: mirrors.source},
