@@ -2,7 +2,7 @@
 
 Every part runs on an engine of its own. It takes base streams as they come, and what other parts
 compute by their publications, each batch of which is repeated. With `THALWEG_CUTS=n` (`make soak`)
-every case is cut in n ways; else every fourth in one.
+every case is cut in n ways; else every eighth in one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import random
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -41,9 +41,12 @@ from thalweg.runtime.data.messages import Range
 from thalweg.runtime.data.mirror import MirrorSource
 from thalweg.runtime.data.routes import Route
 from thalweg.runtime.data.statements import mirror_text
+from thalweg.runtime.network.deploying import PLANNED, plan_queries
+from thalweg.runtime.network.measuring import NodeMeasure, StreamMeasure
 
 WAYS = int(os.environ.get("THALWEG_CUTS", "0"))
-CASES = all_cases() if WAYS else all_cases()[::4]
+CASES = all_cases() if WAYS else all_cases()[::8]
+PLACED_CASES = all_cases() if WAYS else all_cases()[4::8]
 NODES = ("b", "c", "d")
 
 
@@ -130,6 +133,33 @@ def drawn(plan: Node, chance: random.Random, is_late: bool) -> Fragment:
     return cut_plan(plan, {c.path: chance.choice(NODES) for c in cuts}, "a")
 
 
+def deployed(plan: Node, chance: random.Random, is_late: bool) -> Fragment:
+    """The plan, its operators where a strategy puts them."""
+    nodes = ("a", *NODES)
+    streams = base_streams(plan)
+    homes = {s.name: chance.choice(nodes) for s in streams}
+    measured = [
+        NodeMeasure(
+            name,
+            {
+                s.name: StreamMeasure(10 ** chance.uniform(0, 4), 300.0, is_late)
+                for s in streams
+                if homes[s.name] == name
+            },
+            {other: 10 ** chance.uniform(0, 2) for other in nodes if other != name},
+            0.0,
+            0.0,
+        )
+        for name in nodes
+    ]
+    strategy = chance.choice(PLANNED)
+    planned = plan_queries([QueryDef("q", plan)], strategy, "a", homes, measured)
+    planned.check(strategy)
+    (placement,) = planned.placements
+    assert placement.node == "a"
+    return placement.fragment
+
+
 def cut_up(
     catalog: Catalog,
     queries: Sequence[QueryDef],
@@ -138,6 +168,7 @@ def cut_up(
     *,
     seed: object,
     tuples_at_once: int = 1,
+    how: Callable[[Node, random.Random, bool], Fragment] = drawn,
 ) -> Mapping[str, list[Change]]:
     outlet = Collect()
     chance = random.Random(repr(seed))
@@ -147,7 +178,7 @@ def cut_up(
         parts = [
             Part(
                 q.name,
-                drawn(q.plan, chance, is_late),
+                how(q.plan, chance, is_late),
                 Path(folder) / str(i),
                 streams,
                 inputs,
@@ -184,13 +215,29 @@ def test_cases(case: Case, way: int) -> None:
     check(partial(cut_up, seed=(case.name, way), tuples_at_once=2), case)
 
 
+@pytest.mark.parametrize("way", range(max(WAYS, 1)))
+@pytest.mark.parametrize("case", PLACED_CASES, ids=lambda case: case.name)
+def test_cases_where_strategies_put_them(case: Case, way: int) -> None:
+    check(partial(cut_up, seed=(case.name, way), tuples_at_once=2, how=deployed), case)
+
+
 @settings(
     max_examples=100 * WAYS or 20,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     deadline=None,
 )
-@given(workloads(queries=2), st.sampled_from([1, 3, 1_000]), st.integers(0, 1 << 32))
-def test_drawn_workloads(workload: Workload, tuples_at_once: int, seed: int) -> None:
+@given(
+    workloads(queries=2),
+    st.sampled_from([1, 3, 1_000]),
+    st.integers(0, 1 << 32),
+    st.sampled_from([drawn, deployed]),
+)
+def test_drawn_workloads(
+    workload: Workload,
+    tuples_at_once: int,
+    seed: int,
+    how: Callable[[Node, random.Random, bool], Fragment],
+) -> None:
     script = workload.script()
-    engine = partial(cut_up, seed=seed, tuples_at_once=tuples_at_once)
+    engine = partial(cut_up, seed=seed, tuples_at_once=tuples_at_once, how=how)
     check_against_reference(engine, script.catalog, script.queries, workload.inputs)

@@ -8,24 +8,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import httpx
+import msgspec
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from thalweg.api.bodies import Submission, pieces_of, submission_of
+from thalweg.api.network.deployed import encode_placement
 from thalweg.api.network.forwarding import AT, HERE, Forwarding, away
 from thalweg.api.network.overview import overview
 from thalweg.api.problems import BadRequest, diagnostic_json
 from thalweg.cql import CqlError
 from thalweg.cql.bind.dependencies import names_read
 from thalweg.engine.site import Unknown, WrongUse
+from thalweg.runtime.data.statements import quoted
+from thalweg.runtime.network.deploying import Placement
 from thalweg.runtime.network.directory import FED, QUERY, Defined, NodeInfo, node_of
+from thalweg.runtime.network.measuring import NodeMeasure
 from thalweg.runtime.network.node import Node
 from thalweg.runtime.network.placing import Strategy
+from thalweg.runtime.network.statements import Part
 from thalweg.runtime.trust import Credentials
 
 _LISTS = {"/queries": (QUERY,), "/streams": FED, "/sinks": ("sink",)}
@@ -182,25 +189,61 @@ class Gateway:
         return JSONResponse({"done": done, "failed": failed, "results": results})
 
     async def _run(self, request: Request, given: Submission, strategy: Strategy) -> Response:
+        placements: dict[str, Placement] = {}
+        if strategy.is_planned:
+            measured = await self._measured(request)
+            parts, placements = await run_in_threadpool(
+                self._node.planned_parts, given.cql, given.name, strategy.value, measured
+            )
+            return await self._execute(request, given, parts, placements)
         arrived = None
         if strategy is Strategy.home:
             rows = await self._list(request, "/streams")
             arrived = {r["name"].lower(): r["arrived"] for r in rows if r["state"] != "unknown"}
         parts = await run_in_threadpool(self._node.parts, given.cql, given.name, arrived)
+        return await self._execute(request, given, parts, placements)
+
+    async def _measured(self, request: Request) -> list[NodeMeasure]:
+        """The network as it is now; who does not answer is left out."""
+        nodes = self._node.directory.nodes()
+        found = await self._forwarding.get_all(request, nodes, "/network/measured")
+        return [msgspec.convert(told, NodeMeasure) for _, told in found if told is not None]
+
+    async def _execute(
+        self,
+        request: Request,
+        given: Submission,
+        parts: list[Part],
+        placements: Mapping[str, Placement],
+    ) -> Response:
+        """Part by part. If one fails, placed queries that were made before it are taken back."""
         done: dict[str, Any] = {}
         for place, part in enumerate(parts):
             target = node_of(self._node.directory, part.node)
             body: dict[str, Any] = {"cql": part.text, "name": given.name}
             if given.folder is not None:
                 body["folder"] = str(given.folder)
+            if part.query is not None:
+                chosen = placements[part.query]
+                body["placement"] = encode_placement(chosen.fragment, chosen.task)
             try:
                 answer = await self._forwarding.post(request, target, "/queries", body)
             except httpx.TransportError as error:
+                await self._take_back(request, parts[:place])
                 return away(target, error)
             if not answer.is_success:
-                return _refused(answer, place, [p.node for p in parts])
+                await self._take_back(request, parts[:place])
+                return _refused(answer, [p.node for p in parts[:place] if p.query is None])
             _merge(done, answer.json(), target.name)
         return JSONResponse(done, 201)
+
+    async def _take_back(self, request: Request, parts: list[Part]) -> None:
+        for part in reversed(parts):
+            if part.query is not None:
+                body = {"cql": f"DROP QUERY {quoted(part.query)}", "name": "<cql>"}
+                target = node_of(self._node.directory, part.node)
+                with suppress(httpx.TransportError):
+                    await self._forwarding.post(request, target, "/queries", body)
 
 
 async def _again(request: Request, receive: Receive) -> Receive:
@@ -234,15 +277,15 @@ def _merge(done: dict[str, Any], more: dict[str, Any], node: str) -> None:
         done[key] = done[key] + value if key in done else value
 
 
-def _refused(answer: httpx.Response, place: int, nodes: list[str]) -> Response:
+def _refused(answer: httpx.Response, nodes: list[str]) -> Response:
     """With what has been done before, if a script concerned several nodes."""
     headers = {k: v for k, v in answer.headers.items() if k == "retry-after"}
-    if not place:
+    if not nodes:
         return Response(
             answer.content, answer.status_code, headers, media_type="application/problem+json"
         )
     told = answer.json()
-    told["detail"] += f" (statements before it have been executed at {', '.join(nodes[:place])})"
+    told["detail"] += f" (statements before it have been executed at {', '.join(nodes)})"
     return Response(
         json.dumps(told), answer.status_code, headers, media_type="application/problem+json"
     )

@@ -6,6 +6,7 @@ import os
 import signal
 from typing import Annotated, Any, Literal
 
+import msgspec
 from fastapi import APIRouter, Body, Query, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.background import BackgroundTask
@@ -45,6 +46,13 @@ def links(request: Request) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+@router.get("/network/measured")
+def measured(request: Request) -> Response:
+    """What planners want to know of this node: rates, delays, load, what it was given to do."""
+    told = msgspec.json.encode(_node(request).measured())
+    return Response(told, media_type="application/json")
 
 
 @router.get("/queries/{name}/placed")

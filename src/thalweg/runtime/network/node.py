@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from thalweg.cql import Script, compile_script
@@ -19,19 +20,33 @@ from thalweg.engine.site.scripts import Change, CompileEach, Text
 from thalweg.engine.site.scripts import Script as SiteScript
 from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef, ViewDef
 from thalweg.plan.nodes import Node as Node_
+from thalweg.plan.nodes import base_streams
 from thalweg.runtime.data.fragments import NAMED, Fragment
 from thalweg.runtime.data.server import DataServer
 from thalweg.runtime.data.statements import quoted, schema_text
 from thalweg.runtime.network.definitions import needed_views, network_catalog
-from thalweg.runtime.network.directory import VIEW, Defined, Directory
+from thalweg.runtime.network.deploying import Placement, Planned, plan_queries
+from thalweg.runtime.network.directory import FED, VIEW, Defined, Directory
 from thalweg.runtime.network.fragments import Assembled, Fragments
+from thalweg.runtime.network.measuring import Meter, NodeMeasure, Task
 from thalweg.runtime.network.mirrors import Mirrored, Mirrors
 from thalweg.runtime.network.placed_text import placed_text, select_of, without_plan
 from thalweg.runtime.network.placing import placed_at_home, placed_locally
 from thalweg.runtime.network.publishing import FragmentPublisher
 from thalweg.runtime.network.statements import Part, is_for, named, parts_of
+from thalweg.runtime.network.tasks import Refused, Tasks
 
 _MOST_NAMED = 5
+_NEWS_WITHIN_S, _LOOK_EVERY_S = 5.0, 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a node may be given to do: cores, and bits per second; None: as much as comes."""
+
+    cpu: float | None = None
+    out_bps: float | None = None
+    in_bps: float | None = None
 
 
 class Node:
@@ -39,9 +54,16 @@ class Node:
     beyond it."""
 
     def __init__(
-        self, site: Site, directory: Directory, mirrors: Mirrors, data: DataServer
+        self,
+        site: Site,
+        directory: Directory,
+        mirrors: Mirrors,
+        data: DataServer,
+        limits: Limits | None = None,
     ) -> None:
         self.site, self.directory, self.mirrors, self.data = site, directory, mirrors, data
+        self.limits = limits or Limits()
+        self.meter, self.tasks = Meter(site), Tasks(site)
         self._lock = threading.RLock()
         self.fragments = Fragments(self.name, site, mirrors)
         publisher = FragmentPublisher(
@@ -94,14 +116,64 @@ class Node:
         """Where a script's statements have to be executed; new queries here, or, if it is told how
         much has arrived of each stream, near their input. Raises CqlError."""
         script = compile_script(text, self.catalog(), name=name)
-        for change in script.changes:
-            for own in (PUBLISHED, NAMED):
-                if change.definition.name.startswith(own):
-                    raise NameTaken(f"names that begin with {own} are the network's own")
+        self._check_names(script)
         place = placed_locally(self.name)
         if arrived is not None:
             place = placed_at_home(self.name, self.directory.defined(), arrived)
         return parts_of(text, script, self.name, self._elsewhere(), place)
+
+    @staticmethod
+    def _check_names(script: Script) -> None:
+        for change in script.changes:
+            for own in (PUBLISHED, NAMED):
+                if change.definition.name.startswith(own):
+                    raise NameTaken(f"names that begin with {own} are the network's own")
+
+    def measured(self) -> NodeMeasure:
+        """What planners want to know of this node."""
+        others = [n for n in self.directory.nodes() if n.name != self.name]
+        seconds, bits = self.meter.load()
+        return NodeMeasure(
+            self.name,
+            self.meter.streams(),
+            self.meter.delays_ms([n for n in others if self.directory.is_up(n.name)]),
+            seconds,
+            bits,
+            tuple(self.tasks.all()),
+            self.limits.cpu,
+            self.limits.out_bps,
+            self.limits.in_bps,
+        )
+
+    def planned(
+        self, text: str, name: str, strategy: str, measured: Sequence[NodeMeasure]
+    ) -> tuple[Script, Planned]:
+        """What a strategy would do with the new queries of a script. Raises CqlError, SiteError."""
+        script = compile_script(text, self.catalog(), name=name)
+        defined = self.directory.defined()
+        homes = {s.name: self.name for s in script.catalog.streams()}
+        homes |= {d.name: d.node for d in defined.values() if d.kind in FED}
+        fresh = [q for q in script.queries if q.name.lower() not in defined and not q.from_now]
+        return script, plan_queries(fresh, strategy, self.name, homes, measured)
+
+    def planned_parts(
+        self, text: str, name: str, strategy: str, measured: Sequence[NodeMeasure]
+    ) -> tuple[list[Part], dict[str, Placement]]:
+        """As `parts`, with new queries placed by a strategy. Raises WrongUse, with what is short
+        where, if it does not admit all of them."""
+        script, planned = self.planned(text, name, strategy, measured)
+        self._check_names(script)
+        try:
+            planned.check(strategy)
+        except WrongUse as error:
+            self.tasks.refuse(Refused(time.strftime("%F %T"), strategy, str(error)))
+            raise
+        placed = {p.query: p for p in planned.placements}
+
+        def place(query: QueryDef) -> str:
+            return placed[query.name].node if query.name in placed else self.name
+
+        return parts_of(text, script, self.name, self._elsewhere(), place, placed), placed
 
     def are_for_here(self, texts: Iterable[str]) -> bool:
         """Whether no statement of these texts has to be executed elsewhere."""
@@ -121,13 +193,25 @@ class Node:
             return self._told([(done, script)])[0]
 
     def place(
-        self, text: str, fragment: Fragment, *, name: str = "<cql>", folder: Path | None = None
+        self,
+        text: str,
+        fragment: Fragment,
+        task: Task | None = None,
+        *,
+        name: str = "<cql>",
+        folder: Path | None = None,
     ) -> Script:
         """Make one query stand at this node that reads what other nodes compute for it; all or
-        nothing. Raises NodeAway, SiteError."""
+        nothing. `task` is written down with it. Raises NodeAway, SiteError."""
         script = compile_script(text, self.catalog(), name=name)
+        if not script.queries:
+            return script  # it is there
         (query,) = script.queries
+        if fragment.node.schema != query.plan.schema:
+            raise WrongUse(f"what is placed is not {query.name}")
         written = select_of(text)
+        if task is not None:
+            self.tasks.write(task)
         with self.fragments.assembled(fragment) as assembled, self._lock:
             made = placed_text(query.name, assembled.plan, written)
             done = self._run_placed(query.name, made, assembled, folder)
@@ -146,6 +230,7 @@ class Node:
             if self.site.catalog.find(shared) is None:
                 raise SiteError(f"{shared} was dropped meanwhile: submit again")
         definition = QueryDef(name, assembled.plan, text)
+        self._await_news(assembled)
         mirrored = self.mirrors.open([definition], self._elsewhere())
         try:
             before = "".join(f"{t}; " for t in (*mirrored.texts, *assembled.texts))
@@ -154,6 +239,17 @@ class Node:
         except BaseException:
             self.mirrors.give_back(mirrored.opened)
             raise
+
+    def _await_news(self, assembled: Assembled) -> None:
+        """A stream may be so new that its home has told others of it, and not this node yet."""
+        read = {s.name.lower() for s in base_streams(assembled.plan)}
+        read -= {name.lower() for name in assembled.pasts}
+        until = time.monotonic() + _NEWS_WITHIN_S
+        while time.monotonic() < until:
+            known = self.directory.defined()
+            if all(n in known or self.site.catalog.find(n) is not None for n in read):
+                return
+            time.sleep(_LOOK_EVERY_S)
 
     def _stop_publication(self, publication: str) -> None:
         self.data.publications.close(publication)
@@ -199,7 +295,10 @@ class Node:
             told.append(replace(done, changes=changes, warnings=script.warnings))  # type: ignore[arg-type]
         everything = [c for script in told for c in script.changes]
         self._tell(everything)
-        if any(c.dropped or c.replaced is not None for c in everything):
+        gone = [c for c in everything if c.dropped or c.replaced is not None]
+        for change in gone:
+            self.tasks.delete(change.definition.name)
+        if gone:
             self._drop_unused()
         return told
 
