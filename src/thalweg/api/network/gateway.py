@@ -15,19 +15,21 @@ import httpx
 import msgspec
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from thalweg.api.bodies import Submission, pieces_of, submission_of
 from thalweg.api.network.deployed import encode_placement
 from thalweg.api.network.forwarding import AT, HERE, Forwarding, away
 from thalweg.api.network.overview import overview
+from thalweg.api.network.placed import placed_text, placed_tree
+from thalweg.api.network.plan_report import plan_json
 from thalweg.api.problems import BadRequest, diagnostic_json
 from thalweg.cql import CqlError
 from thalweg.cql.bind.dependencies import names_read
 from thalweg.engine.site import Unknown, WrongUse
 from thalweg.runtime.data.statements import quoted
-from thalweg.runtime.network.deploying import Placement
+from thalweg.runtime.network.deploying import PLANNED, Placement
 from thalweg.runtime.network.directory import FED, QUERY, Defined, NodeInfo, node_of
 from thalweg.runtime.network.measuring import NodeMeasure
 from thalweg.runtime.network.node import Node
@@ -99,7 +101,11 @@ class Gateway:
             return await self._submit_each(request)
         if method == "POST" and path in _READING:
             return await self._read(request)
+        if method == "POST" and path == "/network/plan":
+            return await self._plan(request)
         entry = self._named(path)
+        if entry is not None and method == "GET" and path.endswith("/placed"):
+            return await self._placed(request, entry)
         if entry is None or entry.node == self._node.name:
             return None
         return await self._forwarding.forward(request, node_of(self._node.directory, entry.node))
@@ -120,6 +126,38 @@ class Gateway:
         entry = self._node.find(name)
         wanted = (QUERY,) if kind == "queries" else FED
         return entry if entry is not None and entry.kind in wanted else None
+
+    # --- where things run
+
+    async def _placed(self, request: Request, entry: Defined) -> Response:
+        at = node_of(self._node.directory, entry.node)
+        found = await placed_tree(self._node, self._forwarding, request, at, entry.name)
+        if found is None:
+            return await self._forwarding.forward(request, at)  # it tells why
+        if request.query_params.get("format") == "json":
+            return JSONResponse(found)
+        return PlainTextResponse(placed_text(found) + "\n")
+
+    async def _plan(self, request: Request) -> Response:
+        """What a strategy would do with a script's queries, in the network as it is now."""
+        given, strategy = await submission_of(request), self._strategy(request)
+        if not strategy.is_planned:
+            raise BadRequest(f"{strategy} plans nothing: {', '.join(PLANNED)} do")
+        measured = await self._measured(request)
+        _, planned = await run_in_threadpool(
+            self._node.planned, given.cql, given.name, strategy.value, measured
+        )
+        return JSONResponse(plan_json(strategy.value, planned, measured))
+
+    def _strategy(self, request: Request) -> Strategy:
+        wanted = request.headers.get(STRATEGY, self._node.strategy)
+        try:
+            return Strategy(wanted)
+        except ValueError:
+            known = ", ".join(Strategy)
+            raise BadRequest(
+                f"there is no strategy {wanted} for a live network: there are {known}"
+            ) from None
 
     # --- lists
 
@@ -159,14 +197,14 @@ class Gateway:
     # --- scripts
 
     async def _submit(self, request: Request) -> Response:
-        return await self._run(request, await submission_of(request), _strategy(request))
+        return await self._run(request, await submission_of(request), self._strategy(request))
 
     async def _submit_each(self, request: Request) -> Response:
         """All at once where they are for this node; else one after the other."""
         body = await request.body()
         pieces = await pieces_of(request)
         node = self._node
-        strategy = _strategy(request)
+        strategy = self._strategy(request)
         texts = [p.cql for p in pieces]
         is_local = strategy is Strategy.local
         if is_local and await run_in_threadpool(node.are_for_here, texts):
@@ -257,17 +295,6 @@ async def _again(request: Request, receive: Receive) -> Receive:
         return pending.pop() if pending else await receive()
 
     return replay
-
-
-def _strategy(request: Request) -> Strategy:
-    wanted = request.headers.get(STRATEGY, Strategy.local.value)
-    try:
-        return Strategy(wanted)
-    except ValueError:
-        known = ", ".join(Strategy)
-        raise BadRequest(
-            f"there is no strategy {wanted} for a live network: there are {known}"
-        ) from None
 
 
 def _merge(done: dict[str, Any], more: dict[str, Any], node: str) -> None:

@@ -14,8 +14,9 @@ from starlette.background import BackgroundTask
 from thalweg.api.network.placed import placed, placed_text
 from thalweg.api.routes.queries import site_of
 from thalweg.engine.site import Unknown, WrongUse
-from thalweg.engine.site.publications import is_mirror, is_publication
+from thalweg.engine.site.publications import is_mirror, is_publication, reader_of
 from thalweg.engine.site.status import instant_text
+from thalweg.runtime.data.fragments import is_fragment
 from thalweg.runtime.network.mirrors import home_of
 from thalweg.runtime.network.node import Node
 
@@ -37,6 +38,8 @@ def links(request: Request) -> list[dict[str, Any]]:
         found.append(
             {
                 "stream": stream.name,
+                "fragment": dict(stream.options).get("fragment"),
+                "publication": dict(stream.options)["publication"],
                 "from": home_of(stream),
                 "arrived": site.engine.store.inputs.arrived().get(stream.name, 0),
                 "watermark": instant_text(
@@ -59,9 +62,34 @@ def measured(request: Request) -> Response:
 def where(
     request: Request, name: str, wanted: Annotated[TextOrJson, Query(alias="format")] = "text"
 ) -> Response:
-    """Where a query runs, and what comes to it from where."""
+    """Where a query runs, and what comes to it from where, as this node sees it."""
     found = placed(_node(request), name)
     return PlainTextResponse(placed_text(found) + "\n") if wanted == "text" else JSONResponse(found)
+
+
+@router.get("/network/placed")
+def placed_here(request: Request, name: str) -> dict[str, Any]:
+    """The same of a query or fragment, for other nodes."""
+    return placed(_node(request), name)
+
+
+@router.get("/network/fragments")
+def fragments(request: Request) -> list[dict[str, Any]]:
+    """What this node computes for others."""
+    node = _node(request)
+    names = [q.name for q in node.site.catalog.queries() if is_fragment(q.name)]
+    found = [placed(node, name) for name in names]
+    return [
+        {"publication": f["query"], "reader": reader_of(f["query"])}
+        | {key: f[key] for key in ("frontier", "computes", "kept")}
+        for f in found
+    ]
+
+
+@router.get("/network/refusals")
+def refusals(request: Request) -> list[dict[str, str]]:
+    """Scripts that were handed in here, and that a strategy did not admit; the last hundred."""
+    return [msgspec.to_builtins(r) for r in _node(request).tasks.refusals()]
 
 
 @router.post("/network/leave", status_code=204)

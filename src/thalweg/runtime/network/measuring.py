@@ -77,14 +77,20 @@ class Meter:
             with contextlib.suppress(Exception):  # the site closes
                 self._samples.append((now, self._site.engine.store.inputs.arrived()))
 
-    def streams(self) -> dict[str, StreamMeasure]:
+    def rows_per_s(self) -> dict[str, float]:
+        """Of all streams that come in here, over the last minute."""
         arrived, now = self._site.engine.store.inputs.arrived(), time.monotonic()
         with self._lock:
             since, before = self._samples[0] if self._samples else (now, {})
         seconds = max(now - since, _SAMPLE_EVERY_S)
+        return {name: max(0, n - before.get(name, 0)) / seconds for name, n in arrived.items()}
+
+    def streams(self) -> dict[str, StreamMeasure]:
+        """Those that are at home here."""
+        rates = self.rows_per_s()
         return {
             s.name: StreamMeasure(
-                max(0, arrived.get(s.name, 0) - before.get(s.name, 0)) / seconds,
+                rates.get(s.name, 0.0),
                 row_bits(s),
                 self._site.engine.watermark(s.name) > BEGINNING,
             )

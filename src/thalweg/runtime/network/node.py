@@ -60,9 +60,10 @@ class Node:
         mirrors: Mirrors,
         data: DataServer,
         limits: Limits | None = None,
+        strategy: str = "local",
     ) -> None:
         self.site, self.directory, self.mirrors, self.data = site, directory, mirrors, data
-        self.limits = limits or Limits()
+        self.limits, self.strategy = limits or Limits(), strategy
         self.meter, self.tasks = Meter(site), Tasks(site)
         self._lock = threading.RLock()
         self.fragments = Fragments(self.name, site, mirrors)
