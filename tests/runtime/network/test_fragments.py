@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from tests.runtime.network.nodes import LiveNode, Shared, eventually
 
+from thalweg.cql import compile_script
+from thalweg.engine.site import SiteError
 from thalweg.plan.cutting import places
-from thalweg.plan.nodes import Join, Node
+from thalweg.plan.nodes import Distinct, Join, Node
 from thalweg.runtime.data.fragments import cut_plan
 
 STREAMS = """
@@ -34,8 +37,6 @@ def path_of(plan: Node, kind: type) -> tuple[int, ...]:
 
 
 def plan_of(node: LiveNode, text: str) -> Node:
-    from thalweg.cql import compile_script
-
     return compile_script(text, node.node.catalog()).queries[0].plan
 
 
@@ -55,3 +56,97 @@ def test_a_join_is_computed_at_another_node(nodes: dict[str, LiveNode]) -> None:
     eventually(lambda: not b.node.site.catalog.streams())
     eventually(lambda: not a.node.site.catalog.queries())
     assert not c.node.site.catalog.streams()
+
+
+def fragments_at(node: LiveNode) -> list[str]:
+    """What it computes for others."""
+    return [q.name for q in node.node.site.catalog.queries() if q.name.startswith("pub/#")]
+
+
+def test_equal_fragments_are_shared_and_go_with_the_last_query(nodes: dict[str, LiveNode]) -> None:
+    a, b, c = nodes.values()
+    a.cql(STREAMS)
+    other = SALES.replace("sales", "prices").replace("ISTREAM B.item, B.price", "ISTREAM B.price")
+    for text in (SALES, other):
+        plan = plan_of(c, text)
+        c.node.place(text, cut_plan(plan, {path_of(plan, Join): "b"}, "c"))
+    assert len(fragments_at(b)) == 1
+    a.push("Bids", *({"ts": t, "item": 1, "price": 5.0} for t in range(1, 300, 50)))
+    a.push("Sold", *({"ts": t, "item": 1} for t in range(1, 300, 50)))
+    eventually(lambda: len(c.rows("sales")) == 12)
+    # Its windows have been filled since it began, so that a late query can share it, too.
+    late = SALES.replace("sales", "late")
+    c.node.place(late, cut_plan(plan_of(c, late), {path_of(plan_of(c, late), Join): "b"}, "c"))
+    assert len(fragments_at(b)) == 1
+    c.cql("DROP QUERY sales; DROP QUERY late")
+    assert len(fragments_at(b)) == 1
+    a.push("Bids", {"ts": 300, "item": 1, "price": 5.0})
+    a.push("Sold", {"ts": 299, "item": 1}, {"ts": 300, "item": 1})
+    eventually(lambda: len(c.rows("prices")) == 17)
+    c.cql("DROP QUERY prices")
+    eventually(lambda: fragments_at(b) == [])
+
+
+def test_another_plan_of_the_same_text_is_another_fragment(nodes: dict[str, LiveNode]) -> None:
+    a, b, c = nodes.values()
+    a.cql(STREAMS)
+    other = SALES.replace("sales", "longer").replace("Range 100", "Range 101")
+    for text in (SALES, other):
+        plan = plan_of(c, text)
+        c.node.place(text, cut_plan(plan, {path_of(plan, Join): "b"}, "c"))
+    assert len(fragments_at(b)) == 2
+
+
+def test_silence_is_said_along_a_chain_of_fragments(nodes: dict[str, LiveNode]) -> None:
+    a, _, c = nodes.values()
+    a.cql(
+        "CREATE STREAM Quiet (item BIGINT) TIMESTAMP BY ts BIGINT IDLE 50 MILLISECONDS; "
+        "CREATE STREAM Busy (item BIGINT) TIMESTAMP BY ts BIGINT"
+    )
+    text = """CREATE QUERY both AS SELECT ISTREAM Q.item
+              FROM (SELECT DISTINCT item FROM Quiet [Range 1000] WHERE item > 0) Q, Busy [Now] B
+              WHERE Q.item = B.item"""
+    plan = plan_of(c, text)
+    distinct = path_of(plan, Distinct)
+    # Quiet at a, its window at b, what is distinct of it at a again, the join at c.
+    at = {distinct: "a", (*distinct, 0): "b"}
+    c.node.place(text, cut_plan(plan, at, "c"))
+    a.push("Quiet", {"ts": 1, "item": 1})
+    a.push("Busy", *({"ts": t, "item": 1} for t in range(2, 101, 2)))
+    eventually(lambda: len(c.rows("both")) == 49)
+
+
+def test_a_fragment_that_nothing_came_to_read_is_given_back(nodes: dict[str, LiveNode]) -> None:
+    a, b, c = nodes.values()
+    a.cql(STREAMS)
+    plan = plan_of(c, SALES)
+    fragment = cut_plan(plan, {path_of(plan, Join): "b"}, "c")
+    # As if the node had died between opening the fragment and reading it.
+    with suppress(RuntimeError), c.node.fragments.assembled(fragment):
+        c.node.fragments._mirrors = Silent()  # type: ignore[assignment]
+        c.node.fragments._note = lambda **_: None  # type: ignore[assignment]
+        raise RuntimeError
+    assert len(fragments_at(b)) == 1
+    c.close()
+    c.open()
+    eventually(lambda: fragments_at(b) == [])
+    eventually(lambda: not a.node.site.catalog.queries())
+
+
+class Silent:
+    def give_back(self, _: object) -> None: ...
+
+
+def test_a_part_that_must_know_the_beginning_is_refused_once_that_is_past(
+    nodes: dict[str, LiveNode],
+) -> None:
+    a, _, c = nodes.values()
+    a.cql(STREAMS)
+    a.push("Bids", {"ts": 5, "item": 1, "price": 5.0})
+    eventually(lambda: a.node.site.engine.watermark("Bids") >= 5)
+    text = "CREATE QUERY n AS SELECT COUNT(*) AS n FROM Bids [Range 3] WHERE price > 1"
+    plan = plan_of(c, text)
+    below = next(p for p in places(plan) if p.from_beginning)
+    with pytest.raises(SiteError, match="known from their beginning"):
+        c.node.place(text, cut_plan(plan, {below.path: "b"}, "c"))
+    eventually(lambda: all(not n.node.site.catalog.queries() for n in nodes.values()))
