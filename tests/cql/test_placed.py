@@ -35,7 +35,7 @@ def test_the_plan_counts_and_the_text_is_kept() -> None:
 
 def test_it_is_for_nodes_only() -> None:
     catalog, plan = _known()
-    with pytest.raises(CqlError, match="PLACED is for the nodes of a network"):
+    with pytest.raises(CqlError, match="only the nodes of a network write PLACED"):
         compile_script(placed_text("q", plan), catalog)
 
 
@@ -57,5 +57,5 @@ def test_a_plan_over_streams_that_are_not_there_is_told() -> None:
     with pytest.raises(CqlError, match="there is no such stream"):
         compile_placed(placed_text("q", plan))
     catalog, plan = _known()
-    with pytest.raises(CqlError, match="other streams"):
+    with pytest.raises(CqlError, match="other streams than OVER"):
         compile_placed(f"CREATE QUERY q PLACED '{plan_text(plan)}' OVER (B)", catalog)

@@ -145,7 +145,7 @@ class _Definitions:
     def _check_placed(self, query: PlacedQuery) -> None:
         if not self._may_be_placed:
             hint = "leave it out, and write AS and the query"
-            raise Mistake("PLACED is for the nodes of a network", query.span, hint)
+            raise Mistake("only the nodes of a network write PLACED", query.span, hint)
 
     def _known(self, statement: Written, text: str) -> Recurring | None:
         if isinstance(statement, Recurring) and statement.fits(self._catalog):

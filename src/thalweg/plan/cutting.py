@@ -110,6 +110,8 @@ def at(plan: Node, path: tuple[int, ...]) -> Node:
 def reach(plan: Node) -> int | None:
     """How long a plan remembers a tuple; None: for ever, or as long as others decide."""
     found = 0
+    if isinstance(plan, nodes.ToStream):
+        plan = plan.input
     for node in nodes.walk(plan):
         match node:
             case nodes.Window(nodes.Scan(), TimeWindow(length, slide)) if length is not None:

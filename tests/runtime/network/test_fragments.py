@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from tests.runtime.network.nodes import LiveNode, Shared, eventually
 
 from thalweg.cql import compile_script
-from thalweg.engine.site import SiteError
+from thalweg.engine.site import SiteError, WrongUse
 from thalweg.plan.cutting import places
 from thalweg.plan.nodes import Distinct, Join, Node
 from thalweg.runtime.data.fragments import cut_plan
@@ -150,3 +151,51 @@ def test_a_part_that_must_know_the_beginning_is_refused_once_that_is_past(
     with pytest.raises(SiteError, match="known from their beginning"):
         c.node.place(text, cut_plan(plan, {below.path: "b"}, "c"))
     eventually(lambda: all(not n.node.site.catalog.queries() for n in nodes.values()))
+
+
+def pushed(node: LiveNode, begin: int, end: int) -> None:
+    node.push("Bids", *({"ts": t, "item": t % 3, "price": 5.0} for t in range(begin, end)))
+    node.push("Sold", *({"ts": t, "item": t % 4} for t in range(begin, end)))
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_a_node_that_leaves_hands_its_fragments_over(
+    nodes: dict[str, LiveNode], is_stream: bool
+) -> None:
+    a, b, c = nodes.values()
+    a.cql(STREAMS)
+    plan = plan_of(c, SALES)
+    at = () if is_stream else path_of(plan, Join)
+    # A window at c for the join at b: a chain that goes over as a whole.
+    below = next(p.path for p in places(plan) if len(p.path) > len(path_of(plan, Join)))
+    c.node.place(SALES, cut_plan(plan, {at: "b", below: "c"}, "c"))
+    c.cql(SALES.replace("sales", "whole"))
+    pushed(a, 1, 150)
+    eventually(lambda: len(c.rows("sales")) > 100)
+    leaving = Thread(target=b.node.leave)
+    leaving.start()
+    pushed(a, 150, 300)  # an open reader goes over between two batches
+    leaving.join(60)
+    assert not leaving.is_alive()
+    assert fragments_at(b) == []
+    pushed(a, 300, 400)
+    eventually(lambda: bool(c.rows("whole")) and c.rows("whole")[-1]["ts"] == 398)
+    eventually(lambda: c.rows("sales")[-1]["ts"] == 398)
+    assert [(r["ts"], r["row"]) for r in c.rows("sales")] == [
+        (r["ts"], r["row"]) for r in c.rows("whole")
+    ]
+    c.close()
+    c.open()
+    pushed(a, 400, 410)
+    eventually(lambda: c.rows("sales")[-1]["ts"] == 408)
+
+
+def test_what_is_lossy_keeps_its_node(nodes: dict[str, LiveNode]) -> None:
+    a, b, c = nodes.values()
+    a.cql(STREAMS)
+    text = SALES.replace("[Range 100]", "[Rows 3]")
+    plan = plan_of(c, text)
+    c.node.place(text, cut_plan(plan, {path_of(plan, Join): "b"}, "c"))
+    with pytest.raises(WrongUse, match=r"lossy\): pub/#\w+>c\.1 for c"):
+        b.node.leave()
+    assert len(fragments_at(b)) == 1

@@ -21,7 +21,6 @@ from thalweg.plan.windows import RowsWindow, SessionWindow
 from thalweg.runtime.data.fragments import is_fragment
 from thalweg.runtime.network.directory import NodeInfo, NotKnown, node_of
 from thalweg.runtime.network.lags import lag_text
-from thalweg.runtime.network.mirrors import home_of
 from thalweg.runtime.network.node import Node
 
 _LONGEST = 110  # characters of what a fragment computes
@@ -89,7 +88,7 @@ def _input(node: Node, stream: StreamDef) -> dict[str, Any]:
     if is_mirror(here):
         route = node.mirrors.routes(here)[-1]
         wanted = "all rows" if route.where is None else f"rows where {' or '.join(route.where)}"
-        found |= {"from": home_of(here), "publication": route.publication, "rows": wanted}
+        found |= {"from": node.mirrors.home(here), "publication": route.publication, "rows": wanted}
         found["fragment"] = dict(here.options).get("fragment")
         found["arrived"] = site.engine.store.inputs.arrived().get(stream.name, 0)
     else:

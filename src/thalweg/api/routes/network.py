@@ -17,7 +17,6 @@ from thalweg.engine.site import Unknown, WrongUse
 from thalweg.engine.site.publications import is_mirror, is_publication, reader_of
 from thalweg.engine.site.status import instant_text
 from thalweg.runtime.data.fragments import is_fragment
-from thalweg.runtime.network.mirrors import home_of
 from thalweg.runtime.network.node import Node
 
 router = APIRouter(tags=["network"])
@@ -28,7 +27,8 @@ TextOrJson = Literal["text", "json"]
 def links(request: Request) -> list[dict[str, Any]]:
     """Streams of other nodes that are read here: where they come from, how far they have come, and
     why not further."""
-    site = site_of(request)
+    node = _node(request)
+    site = node.site
     found = []
     for stream in site.catalog.streams():
         if not is_mirror(stream):
@@ -39,8 +39,8 @@ def links(request: Request) -> list[dict[str, Any]]:
             {
                 "stream": stream.name,
                 "fragment": dict(stream.options).get("fragment"),
-                "publication": dict(stream.options)["publication"],
-                "from": home_of(stream),
+                "publication": node.mirrors.routes(stream)[-1].publication,
+                "from": node.mirrors.home(stream),
                 "arrived": site.engine.store.inputs.arrived().get(stream.name, 0),
                 "watermark": instant_text(
                     mark, stream.resolution_us, stream.timestamp_type.is_temporal
@@ -94,7 +94,8 @@ def refusals(request: Request) -> list[dict[str, str]]:
 
 @router.post("/network/leave", status_code=204)
 def leave(request: Request) -> Response:
-    """Take this node out of the network, and stop it. Refused while it has streams or queries."""
+    """Take this node out of the network, and stop it. What it computes for others goes to those who
+    read it. Refused while it has streams or queries, or computes what can't be rebuilt."""
     _node(request).leave()
     stop = BackgroundTask(os.kill, os.getpid(), signal.SIGTERM)
     return Response(status_code=204, background=stop)

@@ -23,7 +23,7 @@ def bind_placed(query: syntax.PlacedQuery, context: Context) -> Node:
     try:
         plan = rebound(plan_of_text(query.plan), find)
     except EncodingError as error:
-        raise Mistake(f"PLACED: {error}", query.span) from None
+        raise Mistake(f"a plan that is placed: {error}", query.span) from None
     if {s.name for s in base_streams(plan)} != {n.text for n in query.over}:
-        raise Mistake("PLACED: OVER names other streams than the plan reads", query.span)
+        raise Mistake("the plan reads other streams than OVER names", query.span)
     return plan

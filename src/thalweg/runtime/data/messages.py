@@ -33,11 +33,22 @@ class Opened(msgspec.Struct, frozen=True, tag=True):
 
 
 class OpenFragment(msgspec.Struct, frozen=True, tag=True):
-    """Compute a fragment for a reader."""
+    """Compute a fragment for a reader. `complete`: only if its windows begin with all that they
+    ask for."""
 
     fragment: Fragment
     reader: str
     number: int
+    complete: bool = False
+
+
+class Move(msgspec.Struct, frozen=True, tag=True):
+    """From who computes a fragment to who reads it: have it computed at another node."""
+
+    publication: str
+    publisher: str
+    fragment: Fragment
+    to: str
 
 
 class Acknowledge(msgspec.Struct, frozen=True, tag=True):
@@ -78,7 +89,7 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
     reason: str
 
 
-Request = Open | OpenFragment | Acknowledge | Close
+Request = Open | OpenFragment | Move | Acknowledge | Close
 Answer = Opened | Done | Refused
 
 encode = msgspec.msgpack.Encoder().encode

@@ -20,6 +20,7 @@ from thalweg.runtime.data.messages import (
     Answer,
     Close,
     Done,
+    Move,
     Open,
     Opened,
     OpenFragment,
@@ -48,7 +49,9 @@ class CannotPublish(Exception):
 class Publisher(Protocol):
     """Computes fragments for other nodes."""
 
-    def publish(self, fragment: Fragment, reader: str, number: int) -> tuple[str, Past]:
+    def publish(
+        self, fragment: Fragment, reader: str, number: int, complete: bool
+    ) -> tuple[str, Past]:
         """The publication, and where it begins; asked again, it answers the same. Raises
         CannotPublish."""
         ...
@@ -56,12 +59,20 @@ class Publisher(Protocol):
     def closed(self) -> None:
         """A fragment is not read any more."""
 
+    def move(self, asked: Move) -> None:
+        """Read a fragment from another node. Raises CannotPublish."""
+
 
 class _Nobody:
-    def publish(self, fragment: Fragment, reader: str, number: int) -> tuple[str, Past]:
+    def publish(
+        self, fragment: Fragment, reader: str, number: int, complete: bool
+    ) -> tuple[str, Past]:
         raise CannotPublish("this node computes nothing for others")
 
     def closed(self) -> None: ...
+
+    def move(self, asked: Move) -> None:
+        raise CannotPublish("this node reads nothing of others")
 
 
 class DataServer(flight.FlightServerBase):  # type: ignore[misc]
@@ -112,9 +123,7 @@ class DataServer(flight.FlightServerBase):  # type: ignore[misc]
     def do_action(self, context: Any, action: Any) -> Iterator[Any]:
         try:
             request = decode_request(action.body.to_pybytes())
-            is_opening = isinstance(request, Open | OpenFragment)
-            reader = request.reader if is_opening else reader_of(request.publication)
-            self._check_reader(context, reader)
+            self._check_reader(context, _asking(request))
             answer = self._answer(request)
         except msgspec.ValidationError as error:
             answer = Refused(f"a request that this version does not know: {error}")
@@ -134,8 +143,11 @@ class DataServer(flight.FlightServerBase):  # type: ignore[misc]
                 elif held_up_at is not None:
                     self.publications.promise(stream, held_up_at)
                 return Done()
-            case OpenFragment(fragment, reader, number):
-                name, past = self._publisher.publish(fragment, reader, number)
+            case Move():
+                self._publisher.move(request)
+                return Done()
+            case OpenFragment(fragment, reader, number, complete):
+                name, past = self._publisher.publish(fragment, reader, number, complete)
                 return Opened(name, past.watermark, past.complete_from)
             case Close(publication):
                 self.publications.close(publication)
@@ -179,6 +191,17 @@ class DataServer(flight.FlightServerBase):  # type: ignore[misc]
                 yield nothing, encode(Range(since, since))
                 if context.is_cancelled():
                     return
+
+
+def _asking(request: Request) -> str:
+    """The node that a request comes from, as it says."""
+    match request:
+        case Open() | OpenFragment():
+            return request.reader
+        case Move():
+            return request.publisher
+        case _:
+            return reader_of(request.publication)
 
 
 def _batch(rows: pl.DataFrame, schema: pa.Schema) -> pa.RecordBatch:

@@ -31,9 +31,10 @@ from thalweg.runtime.data.fragments import (
     stream_name,
     whole_reach,
 )
-from thalweg.runtime.data.messages import Opened, OpenFragment
+from thalweg.runtime.data.messages import Move, Opened, OpenFragment
+from thalweg.runtime.data.routes import Route
 from thalweg.runtime.data.statements import mirror_text
-from thalweg.runtime.network.mirrors import Mirrors, NodeAway, home_of
+from thalweg.runtime.network.mirrors import Mirrors, NodeAway
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ class Fragments:
     # --- what others compute
 
     @contextmanager
-    def assembled(self, fragment: Fragment) -> Iterator[Assembled]:
+    def assembled(self, fragment: Fragment, *, complete: bool = False) -> Iterator[Assembled]:
         """With everything that it reads of others. Raises NodeAway, SiteError; if what is done with
         it fails, all is given back."""
         streams: dict[str, StreamDef] = {}
@@ -84,7 +85,7 @@ class Fragments:
                     publication = fragment_publication(given.fragment, self._me, number)
                     opened.append((given.at, publication))
                     self._note(add=[(given.at, publication)])
-                    answer = self._ask(given, number)
+                    answer = self._ask(given, number, complete)
                     text = _mirror_text(given, number, answer)
                     (stream,) = compile_script(text).catalog.streams()
                     texts.append(text)
@@ -99,8 +100,8 @@ class Fragments:
             raise
         self._note(remove=opened)
 
-    def _ask(self, given: Input, number: int) -> Opened:
-        request = OpenFragment(given.fragment, self._me, number)
+    def _ask(self, given: Input, number: int, complete: bool) -> Opened:
+        request = OpenFragment(given.fragment, self._me, number, complete)
         try:
             client: DataClient = self._mirrors.connect(given.at)
             try:
@@ -122,7 +123,7 @@ class Fragments:
         same instant, or its windows have been filled since it began."""
         wanted = digest(given.fragment)
         for stream in self._site.catalog.streams():
-            if not is_mirror(stream) or home_of(stream) != given.at:
+            if not is_mirror(stream) or self._mirrors.home(stream) != given.at:
                 continue
             options = dict(stream.options)
             if options.get("fragment") != wanted:
@@ -131,18 +132,44 @@ class Fragments:
             if now <= first:
                 return stream
             reach = whole_reach(given.fragment)
-            if reach is None or given.fragment.from_beginning:
+            # What a query holds at its start is new to it: a stream that goes on does not say it.
+            if reach is None or given.fragment.from_beginning or not stream.is_relation:
                 continue
             if first <= BEGINNING or now >= first + reach:
                 return stream
         return None
+
+    def move(self, asked: Move) -> None:
+        """Have a fragment computed at another node from an instant on; up to there its rows come
+        from the old one. Raises NodeAway, SiteError."""
+        for stream in self._site.catalog.streams():
+            if is_mirror(stream) and self._mirrors.home(stream) == asked.publisher:
+                route = self._mirrors.routes(stream)[-1]
+                if route.publication == asked.publication:
+                    break
+        else:
+            return  # nothing reads it any more
+        number = self._site.engine.store.take_numbers(_NUMBERS, 1)
+        publication = fragment_publication(asked.fragment, self._me, number)
+        opened = [(asked.to, publication)]
+        self._note(add=opened)
+        try:
+            answer = self._ask(Input("", asked.to, asked.fragment), number, True)
+            more = Route(answer.publication, None, answer.watermark, asked.to)
+            self._mirrors.reroute(stream, more)
+        except BaseException:
+            self._mirrors.give_back(opened)
+            raise
+        finally:
+            self._note(remove=opened)
 
     # --- what was opened when this node went down
 
     def give_back_unread(self) -> None:
         """Fragments that were opened for something that has not come to stand."""
         waiting = self._noted()
-        read = {dict(s.options).get("publication") for s in self._site.catalog.streams()}
+        mirrors = [s for s in self._site.catalog.streams() if is_mirror(s)]
+        read = {r.publication for s in mirrors for r in self._mirrors.routes(s)}
         unread = [(at, name) for at, name in waiting if name not in read]
         if unread:
             self._mirrors.give_back(unread)

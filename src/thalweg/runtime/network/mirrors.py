@@ -103,7 +103,7 @@ class Mirrors:
             stream,
             home,
             lambda: self.routes(stream),
-            lambda: self.connect(home),
+            lambda publication: self.connect(self._node_of(stream, publication)),
             lambda: self._needs(stream.name),
             lambda publication: self._switched(stream, publication),
         )
@@ -137,6 +137,18 @@ class Mirrors:
                 self._routes[stream.name] = decode_routes(note)
             return self._routes[stream.name]
 
+    def home(self, stream: StreamDef) -> str:
+        """The node from which a mirror is fed, or will be next."""
+        return self.routes(stream)[-1].at or home_of(stream)
+
+    def _node_of(self, stream: StreamDef, publication: str) -> str:
+        found = [r.at for r in self.routes(stream) if r.publication == publication]
+        return (found[0] if found else None) or home_of(stream)
+
+    def reroute(self, stream: StreamDef, route: Route) -> None:
+        """From an instant on, a mirror is fed by another publication."""
+        self._write_routes(stream, (*self.routes(stream), route))
+
     def _write_routes(self, stream: StreamDef, routes: tuple[Route, ...]) -> None:
         with self._routing:
             self._attached.engine.store.write_note(_note(stream), encode_routes(routes))
@@ -146,7 +158,7 @@ class Mirrors:
         routes = self.routes(stream)
         place = [r.publication for r in routes].index(publication)
         self._write_routes(stream, routes[place:])
-        self.give_back([(home_of(stream), r.publication) for r in routes[:place]])
+        self.give_back([(r.at or home_of(stream), r.publication) for r in routes[:place]])
 
     # --- making them
 
@@ -214,7 +226,9 @@ class Mirrors:
         for stream in unused:
             kind = "RELATION" if stream.is_relation else "STREAM"
             site.execute(f"DROP {kind} {quoted(stream.name)}")
-        self.give_back([(home_of(s), r.publication) for s in unused for r in self.routes(s)])
+        self.give_back(
+            [(r.at or home_of(s), r.publication) for s in unused for r in self.routes(s)]
+        )
         for stream in unused:
             with self._routing:
                 self._routes.pop(stream.name, None)

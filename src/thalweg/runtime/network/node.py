@@ -28,6 +28,7 @@ from thalweg.runtime.network.definitions import needed_views, network_catalog
 from thalweg.runtime.network.deploying import Placement, Planned, plan_queries
 from thalweg.runtime.network.directory import FED, VIEW, Defined, Directory
 from thalweg.runtime.network.fragments import Assembled, Fragments
+from thalweg.runtime.network.leaving import Leaving
 from thalweg.runtime.network.measuring import Meter, NodeMeasure, Task
 from thalweg.runtime.network.mirrors import Mirrored, Mirrors
 from thalweg.runtime.network.placed_text import placed_text, select_of, without_plan
@@ -67,11 +68,16 @@ class Node:
         self.meter, self.tasks = Meter(site), Tasks(site)
         self._lock = threading.RLock()
         self.fragments = Fragments(self.name, site, mirrors)
-        publisher = FragmentPublisher(
-            site, self._stand, self._stop_publication, mirrors.drop_unused, self._lock
+        self.publisher = FragmentPublisher(
+            site,
+            self._stand,
+            self._stop_publication,
+            mirrors.drop_unused,
+            self._lock,
+            self.fragments,
         )
         mirrors.attach(site)
-        data.attach(site, publisher)
+        data.attach(site, self.publisher)
         mirrors.demanded = data.publications.demanded
         self._reconcile()
         self.fragments.give_back_unread()
@@ -88,8 +94,9 @@ class Node:
     # --- nodes that go
 
     def leave(self) -> None:
-        """Take this node out of the network. Raises WrongUse while it has something: queries do not
-        move by themselves yet, and streams have one home."""
+        """Take this node out of the network; what it computes for others goes to those who read it.
+        Raises WrongUse while it has something: queries do not move by themselves yet, streams have
+        one home, and what can't be rebuilt stays."""
         own = [d for d in self.site.catalog.definitions.values() if self.is_own(d)]
         if own:
             named = ", ".join(f"{kind_of(d)} {d.name}" for d in own[:_MOST_NAMED])
@@ -98,6 +105,8 @@ class Node:
                 f"{self.name} still has {named}{more}: drop them, and submit queries at another "
                 "node first"
             )
+        leaving = Leaving(self.name, self.directory, self.mirrors, self.publisher)
+        leaving.move_fragments()
         self.directory.leave()
 
     def _gone(self, node: str) -> None:
@@ -218,9 +227,11 @@ class Node:
             done = self._run_placed(query.name, made, assembled, folder)
         return self._told([(done, script)])[0]
 
-    def _stand(self, name: str, fragment: Fragment, shape: Callable[[Node_], Node_]) -> None:
+    def _stand(
+        self, name: str, fragment: Fragment, shape: Callable[[Node_], Node_], complete: bool
+    ) -> None:
         """An internal query that computes a fragment for another node."""
-        with self.fragments.assembled(fragment) as assembled, self._lock:
+        with self.fragments.assembled(fragment, complete=complete) as assembled, self._lock:
             assembled = replace(assembled, plan=shape(assembled.plan))
             self._run_placed(name, placed_text(name, assembled.plan), assembled, None)
 
