@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable
 
 import msgspec
@@ -33,6 +34,8 @@ _NODES: Tags = {
     "set operator": nodes.SetOp,
     "to stream": nodes.ToStream,
 }
+# As nodes write it; `cql/parser/statements.py` reads it.
+_CLAUSE = re.compile(r""" PLACED '[A-Za-z0-9+/=]*' OVER \((?:"(?:[^"]|"")*"(?:, )?)*\)""")
 _CODEC = Codec({**PLAN_TAGS, **_NODES})
 # What a constructor can say to values that no plan has.
 _WRONG = (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError)
@@ -72,6 +75,11 @@ def plan_of_text(text: str) -> Node:
     except (binascii.Error, ValueError) as error:
         raise EncodingError(f"this text is no plan ({error})") from None
     return decode_plan(data)
+
+
+def without_plan(text: str) -> str:
+    """Of a statement that holds a plan, what its user has written."""
+    return _CLAUSE.sub("", text, count=1) if " PLACED '" in text else text
 
 
 def rebound(plan: Node, find: Callable[[str], StreamDef | None]) -> Node:

@@ -99,6 +99,18 @@ def test_operators_run_at_several_nodes_and_go_with_the_query(
     assert fragments
     assert "d" not in fragments
     assert nodes["d"].names("queries") == {"joined": "d"}
+    shown = nodes["b"].http.get("/queries/joined").json()["text"]
+    assert shown == f'CREATE QUERY "joined" AS {QUERY}'
+    told = nodes["b"].http.get("/queries/joined/placed").text
+    assert "placed by edge:" in told
+    assert "computes " in told
+    assert "replayable" in told or "lossy" in told
+    headers = {"thalweg-strategy": "sqpr"}
+    plan = nodes["c"].http.post(
+        "/network/plan", json={"cql": f"SELECT {QUERY[7:]}"}, headers=headers
+    )
+    assert [q["node"] for q in plan.json()["queries"]] == ["c"]
+    assert nodes["d"].names("queries") == {"joined": "d"}
     nodes["a"].cql("DROP QUERY joined")
     for node in nodes.values():
         eventually(lambda n=node: not n.node.site.catalog.queries())  # type: ignore[misc]

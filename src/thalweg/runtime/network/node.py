@@ -21,6 +21,7 @@ from thalweg.engine.site.scripts import Script as SiteScript
 from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef, ViewDef
 from thalweg.plan.nodes import Node as Node_
 from thalweg.plan.nodes import base_streams
+from thalweg.plan.travelling import without_plan
 from thalweg.runtime.data.fragments import NAMED, Fragment
 from thalweg.runtime.data.server import DataServer
 from thalweg.runtime.data.statements import quoted, schema_text
@@ -31,7 +32,7 @@ from thalweg.runtime.network.fragments import Assembled, Fragments
 from thalweg.runtime.network.leaving import Leaving
 from thalweg.runtime.network.measuring import Meter, NodeMeasure, Task
 from thalweg.runtime.network.mirrors import Mirrored, Mirrors
-from thalweg.runtime.network.placed_text import placed_text, select_of, without_plan
+from thalweg.runtime.network.placed_text import placed_text, select_of
 from thalweg.runtime.network.placing import placed_at_home, placed_locally
 from thalweg.runtime.network.publishing import FragmentPublisher
 from thalweg.runtime.network.statements import Part, is_for, named, parts_of
@@ -113,8 +114,7 @@ class Node:
         """What was kept for a node that is gone need not be kept any more."""
         for publication in self.data.publications.read_by(node):
             self.data.publications.close(publication)
-        with self._lock:
-            self.mirrors.drop_unused()
+        self.publisher.closed()
 
     # --- statements
 
@@ -222,9 +222,14 @@ class Node:
         written = select_of(text)
         if task is not None:
             self.tasks.write(task)
-        with self.fragments.assembled(fragment) as assembled, self._lock:
-            made = placed_text(query.name, assembled.plan, written)
-            done = self._run_placed(query.name, made, assembled, folder)
+        try:
+            with self.fragments.assembled(fragment) as assembled, self._lock:
+                made = placed_text(query.name, assembled.plan, written)
+                done = self._run_placed(query.name, made, assembled, folder)
+        except BaseException:
+            if task is not None:
+                self.tasks.delete(task.query)
+            raise
         return self._told([(done, script)])[0]
 
     def _stand(

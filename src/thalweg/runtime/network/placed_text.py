@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from thalweg.cql import parse_script, syntax
 from thalweg.plan.nodes import Node, base_streams
 from thalweg.plan.travelling import plan_text
 from thalweg.runtime.data.statements import quoted
-
-_CLAUSE = re.compile(r""" PLACED '[A-Za-z0-9+/=]*' OVER \((?:"(?:[^"]|"")*"(?:, )?)*\)""")
 
 
 def placed_text(name: str, plan: Node, user_text: str | None = None) -> str:
@@ -17,11 +13,6 @@ def placed_text(name: str, plan: Node, user_text: str | None = None) -> str:
     over = ", ".join(quoted(s.name) for s in base_streams(plan))
     behind = "" if user_text is None else f" AS {user_text}"
     return f"CREATE QUERY {quoted(name)} PLACED '{plan_text(plan)}' OVER ({over}){behind}"
-
-
-def without_plan(text: str) -> str:
-    """What a user has written."""
-    return _CLAUSE.sub("", text, count=1)
 
 
 def select_of(text: str) -> str:
