@@ -293,7 +293,8 @@ class _Group:
         if any(piece.low < floor for piece in part.pieces):
             raise Moved
         for piece in part.pieces:
-            inputs.land(Landed(name, part.partition, piece.newest, piece.rows, piece.section))
+            landed = Landed(name, part.partition, piece.newest, piece.rows, piece.section)
+            inputs.land(landed._replace(shift=part.shift))
         inputs.write_resume_point(name, part.partition, part.resume)
         for kind, file in ((LATE, part.late), (REJECTED, part.rejected)):
             if file is not None:

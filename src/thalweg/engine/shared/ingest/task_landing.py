@@ -1,8 +1,9 @@
 """Landing where the tuples are: a task types, judges and writes them; the driver only lists.
 
-The driver tells the task how its partition stands (`Place`): nobody else brings tuples of it. What
-the task has written counts when the driver lists it, in one transaction with where the source goes
-on. If the partition or the stream's floor has moved meanwhile, so that the task has judged by what
+The driver tells the task how its partition stands (`Place`): nobody else brings tuples of it. Of
+tasks that read parts of a partition side by side only the first can know that: the others begin
+with nothing, and `in_sequence` works out how things stood. What a task has written counts when the
+driver lists it, in one transaction with where the source goes on. If the partition or the stream's floor has moved meanwhile, so that the task has judged by what
 is no longer so, nothing is listed (`Moved`), and the source reads the same tuples again.
 
 Tasks know nothing of Spark here.
@@ -63,6 +64,8 @@ class Written(msgspec.Struct, frozen=True):
     rejected: str | None = None
     resume: bytes = b""
     told: list[str] = []
+    shift: int = 0  # to be added to positions
+    lines: int = 0  # of a file, that these tuples are made of
 
     @property
     def files(self) -> list[str]:

@@ -28,7 +28,8 @@ class Partition(NamedTuple):
 class Landed(NamedTuple):
     """Tuples of one partition that have landed, or a promise about them (no section).
 
-    Rows below the floor came too late: the floor was raised while their file was written.
+    Rows below the floor came too late: the floor was raised while their file was written. `shift`
+    is to be added to positions: who wrote the file did not know how many tuples come before.
     """
 
     stream: str
@@ -37,6 +38,7 @@ class Landed(NamedTuple):
     rows: int  # accepted ones
     section: Section | None = None
     floor: int = BEGINNING
+    shift: int = 0
 
 
 class Relation(NamedTuple):
@@ -112,26 +114,29 @@ class Inputs:
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (*landed[:4], section.file or None, section.offset, section.size, landed.floor),
             )
-        return int(listed.lastrowid or 0)
+            number = int(listed.lastrowid or 0)
+            if landed.shift:
+                shifted = (number, landed.stream, landed.shift)
+                db.execute("INSERT INTO shifted VALUES (?, ?, ?)", shifted)
+        return number
 
     def landed(self) -> list[tuple[int, Landed]]:
         """In order of arrival."""
         sql = (
-            "SELECT id, stream, partition, newest, rows, file, start, size, floor "
-            "FROM landed ORDER BY id"
+            "SELECT id, l.stream, partition, newest, rows, file, start, size, floor, "
+            "coalesce(shift, 0) FROM landed l LEFT JOIN shifted ON landed = id ORDER BY id"
         )
         return [
-            (
-                id_,
-                Landed(s, p, newest, rows, Section(file, start, size) if file else None, floor),
-            )
-            for id_, s, p, newest, rows, file, start, size, floor in self._db.all(sql)
+            (id_, Landed(s, p, new, rows, Section(file, start, size) if file else None, *more))
+            for id_, s, p, new, rows, file, start, size, *more in self._db.all(sql)
         ]
 
     def take(self, ids: Iterable[int]) -> None:
         """These have been in a tick."""
         with self._db.transaction() as db:
-            db.executemany("DELETE FROM landed WHERE id = ?", [(i,) for i in ids])
+            gone = [(i,) for i in ids]
+            db.executemany("DELETE FROM landed WHERE id = ?", gone)
+            db.executemany("DELETE FROM shifted WHERE landed = ?", gone)
 
     def landed_files(self) -> set[str]:
         rows = self._db.all("SELECT DISTINCT file FROM landed WHERE file IS NOT NULL")
@@ -302,7 +307,8 @@ class Inputs:
     def delete(self, stream: str) -> None:
         """A later stream of the same name starts from nothing."""
         tables = (
-            "partitions batches landed resume_points floors set_aside stems kept_columns relations"
+            "partitions batches landed shifted resume_points floors set_aside stems kept_columns "
+            "relations"
         )
         with self._db.transaction() as db:
             for table in tables.split():

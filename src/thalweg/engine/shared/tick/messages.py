@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from thalweg.engine.shared.state.names import Table
 from thalweg.engine.shared.state.segments import Section, Segment
 
 LANDED = "landed"  # the folder of tuples that wait for a tick
+
+
+class NewTuples(NamedTuple):
+    """Tuples that have landed: those below the floor do not count, and to positions the shift is to
+    be added."""
+
+    section: Section
+    floor: int
+    shift: int = 0
 
 
 class GroupSpec(msgspec.Struct, frozen=True):
@@ -25,7 +36,7 @@ class TickSpec(msgspec.Struct, frozen=True):
     tasks: int
     plan: str  # the file that holds the plan; a worker reads it once
     ranges: dict[str, tuple[int, int]]  # flow -> the instants [from, upto) that become final
-    landed: dict[str, list[tuple[Section, int]]]  # stream -> its new tuples, in order; a floor
+    landed: dict[str, list[NewTuples]]  # stream -> its new tuples, in order of arrival
     ended: list[str]  # streams of which no tuple will come any more
     segments: list[Segment]
     orders: dict[str, list[list[int]]]  # join -> for each input, the order in which to probe

@@ -139,8 +139,10 @@ class Task:
         if stream in self.plan.signed:
             schema["_w"] = pl.Int64
         empty, frames = pl.DataFrame(schema=schema), []
-        for section, floor in self.spec.landed.get(stream, ()):
+        for section, floor, shift in self.spec.landed.get(stream, ()):
             rows = aligned(read_section(self.folder / LANDED, section), empty)
+            if shift:
+                rows = rows.with_columns(pl.col(POS) + shift)
             frames.append(rows if floor == BEGINNING else rows.filter(pl.col(TS) >= floor))
         frame = concat(frames, empty)
         self.report.rows_in += frame.height

@@ -65,7 +65,9 @@ class JsonLines:
         size = -(-len(lines) // _PIECES)
         pieces = [lines[i : i + size] for i in range(0, len(lines), size)]
         plain = [self._all_plain(b"".join(x + b"\n" for _, x in piece)) for piece in pieces]
-        again = self._in_pieces if sum(x is None for x in plain) <= _MOST_BAD else self._all_one_by_one
+        again = (
+            self._in_pieces if sum(x is None for x in plain) <= _MOST_BAD else self._all_one_by_one
+        )
         return [
             part
             for piece, rows in zip(pieces, plain, strict=True)
