@@ -85,7 +85,7 @@ class SharedEngine:
     ) -> None:
         self.store = Store(folder, durable=durable)
         self.folder = folder.resolve()
-        self.landing = Landing(self.store, durable=durable)
+        self.landing = Landing(self.store, durable=durable, tasks=executor.tasks if executor else 1)
         self.manifest = Manifest(self.store)
         self.roster = Roster(map(group_from_bytes, self.store.runs.groups()))
         self.streams: dict[str, StreamDef] = {}

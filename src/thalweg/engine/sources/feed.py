@@ -13,7 +13,7 @@ import polars as pl
 
 from thalweg.engine.shared.ingest.landing import Landing as EngineLanding
 from thalweg.engine.shared.ingest.landing import Positions, Receipt
-from thalweg.engine.shared.ingest.task_landing import Place, Written
+from thalweg.engine.shared.ingest.task_landing import Keys, Place, Written
 from thalweg.engine.shared.state.names import source_folder
 from thalweg.plan.catalog import StreamDef
 
@@ -166,6 +166,11 @@ class Feed:
     def landing_folder(self) -> Path:
         """Where tasks write."""
         return self._engine_landing.folder.resolve()
+
+    @property
+    def keys(self) -> Keys:
+        """By which tasks divide what is much."""
+        return self._engine_landing.keys(self.stream)
 
     @property
     def is_durable(self) -> bool:

@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thalweg.engine.shared.ingest.task_landing import Place, TaskLanding, Written
+from thalweg.engine.shared.ingest.task_landing import Keys, Place, TaskLanding, Written
 from thalweg.engine.sources.files.json_lines import JsonLines
 from thalweg.engine.sources.files.lines import Block
 from thalweg.plan.catalog import StreamDef
@@ -76,6 +76,7 @@ class LandRecords:
     folder: str
     places: Mapping[int, Place]
     durable: bool
+    keys: Keys = ()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         lines = JsonLines(self.records.stream)
@@ -87,6 +88,7 @@ class LandRecords:
                 partition,
                 self.places[partition],
                 durable=self.durable,
+                keys=self.keys,
             )
             for _, table in of:
                 landing.take(self.records.frame(lines, partition, table))

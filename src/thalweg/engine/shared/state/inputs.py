@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from thalweg.engine.shared.compile.encoding import CODEC
 from thalweg.engine.shared.state.connection import Connection
+from thalweg.engine.shared.state.names import Table
 from thalweg.engine.shared.state.segments import Section
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.expr import Expr
@@ -105,8 +106,9 @@ class Inputs:
 
     # --- landed tuples
 
-    def land(self, landed: Landed) -> int:
-        """Gives the number under which it is listed; numbers grow."""
+    def land(self, landed: Landed, divided: Mapping[Table, Section] | None = None) -> int:
+        """Gives the number under which it is listed; numbers grow. `divided` are the same tuples in
+        the order of SteMs."""
         section = landed.section or Section("", 0, 0)
         with self._db.transaction() as db:
             listed = db.execute(
@@ -118,6 +120,10 @@ class Inputs:
             if landed.shift:
                 shifted = (number, landed.stream, landed.shift)
                 db.execute("INSERT INTO shifted VALUES (?, ?, ?)", shifted)
+            db.executemany(
+                "INSERT INTO divided VALUES (?, ?, ?, ?, ?, ?)",
+                [(number, landed.stream, name, *of) for name, of in (divided or {}).items()],
+            )
         return number
 
     def landed(self) -> list[tuple[int, Landed]]:
@@ -131,12 +137,21 @@ class Inputs:
             for id_, s, p, new, rows, file, start, size, *more in self._db.all(sql)
         ]
 
+    def divided(self) -> dict[int, dict[Table, Section]]:
+        """Of landed tuples, by number: where they lie in the order of SteMs."""
+        found: dict[int, dict[Table, Section]] = {}
+        sql = "SELECT landed, name, file, start, size FROM divided"
+        for number, name, *of in self._db.all(sql):
+            found.setdefault(number, {})[Table(name)] = Section(*of)
+        return found
+
     def take(self, ids: Iterable[int]) -> None:
         """These have been in a tick."""
         with self._db.transaction() as db:
             gone = [(i,) for i in ids]
             db.executemany("DELETE FROM landed WHERE id = ?", gone)
             db.executemany("DELETE FROM shifted WHERE landed = ?", gone)
+            db.executemany("DELETE FROM divided WHERE landed = ?", gone)
 
     def landed_files(self) -> set[str]:
         rows = self._db.all("SELECT DISTINCT file FROM landed WHERE file IS NOT NULL")
@@ -307,8 +322,8 @@ class Inputs:
     def delete(self, stream: str) -> None:
         """A later stream of the same name starts from nothing."""
         tables = (
-            "partitions batches landed shifted resume_points floors set_aside stems kept_columns "
-            "relations"
+            "partitions batches landed shifted divided resume_points floors set_aside stems "
+            "kept_columns relations"
         )
         with self._db.transaction() as db:
             for table in tables.split():

@@ -14,11 +14,13 @@ LANDED = "landed"  # the folder of tuples that wait for a tick
 
 class NewTuples(NamedTuple):
     """Tuples that have landed: those below the floor do not count, and to positions the shift is to
-    be added."""
+    be added. Where they are many, they also lie in the order of SteMs, so that a task reads what it
+    owns."""
 
     section: Section
     floor: int
-    shift: int = 0
+    shift: int
+    divided: dict[Table, Section]
 
 
 class GroupSpec(msgspec.Struct, frozen=True):
@@ -47,8 +49,18 @@ class TickSpec(msgspec.Struct, frozen=True):
     reduced: dict[str, int]  # relation -> its changes below become what is left of them
     rejects_from: dict[str, int]  # relation -> what it rejected before has been reported
     shares: tuple[tuple[str, ...], ...] = ()  # of runs by task, where one task has all rows
+    starts: tuple[int, ...] = ()  # of tasks' ranges of hashes; nothing: of equal width
+    groups_of_hashes: tuple[int, ...] = ()  # where those begin whose rows are to be counted
     held: dict[str, bytes] = {}  # query -> what the version before it held at its start
     durable: bool = True
+
+
+class HotKey(msgspec.Struct, frozen=True):
+    """A value of a SteM's key that many of a tick's new tuples have."""
+
+    stream: str
+    key: str
+    rows: int
 
 
 class TaskReport(msgspec.Struct):
@@ -60,6 +72,8 @@ class TaskReport(msgspec.Struct):
     pushed: list[Segment]  # of families; gone with the tick
     matches: dict[str, list[int]]  # "join/input/target" -> [rows that probed, rows that matched]
     oldest: dict[str, int] = msgspec.field(default_factory=dict)  # of new tuples, by stream
-    rows_in: int = 0
     busy_s: float = 0.0
+    cpu_s: float = 0.0
+    rows_by_group: dict[int, int] = msgspec.field(default_factory=dict)  # by where it begins
+    hottest: list[HotKey] = msgspec.field(default_factory=list)
     seconds: dict[str, float] = msgspec.field(default_factory=dict)

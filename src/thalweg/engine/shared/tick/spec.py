@@ -29,6 +29,8 @@ def tick_spec(
     shares: tuple[Share, ...],
     held: dict[str, bytes],
     durable: bool,
+    starts: tuple[int, ...] = (),
+    groups_of_hashes: tuple[int, ...] = (),
 ) -> TickSpec:
     return TickSpec(
         folder=str(store.folder.resolve()),
@@ -47,6 +49,8 @@ def tick_spec(
         reduced=cut.reduced,
         rejects_from={s: store.inputs.relation(s).reported for s in plan.signed},
         shares=shares,
+        starts=starts,
+        groups_of_hashes=groups_of_hashes,
         held=held,
         durable=durable,
     )
@@ -66,9 +70,10 @@ def _landed(store: Store, cut: Cut) -> dict[str, list[NewTuples]]:
     """A cut's tuples by stream, in order of arrival."""
     wanted = set(cut.landed)
     found: dict[str, list[NewTuples]] = {}
+    divided = store.inputs.divided()
     for id_, landed in store.inputs.landed():
         if id_ in wanted and landed.section is not None:
-            new = NewTuples(landed.section, landed.floor, landed.shift)
+            new = NewTuples(landed.section, landed.floor, landed.shift, divided.get(id_, {}))
             found.setdefault(landed.stream, []).append(new)
     return found
 

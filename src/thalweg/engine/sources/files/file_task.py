@@ -15,7 +15,7 @@ import msgspec
 import polars as pl
 import pyarrow.parquet as pq
 
-from thalweg.engine.shared.ingest.task_landing import Place, TaskLanding, Written
+from thalweg.engine.shared.ingest.task_landing import Keys, Place, TaskLanding, Written
 from thalweg.engine.sources.arrow import frame_of_arrow
 from thalweg.engine.sources.files.direct import opened
 from thalweg.engine.sources.files.forms import Form
@@ -46,6 +46,7 @@ class LandRange:
     folder: str
     rows_per_piece: int
     durable: bool
+    keys: Keys = ()
 
     def __call__(self, errand: Errand) -> bytes:
         landing = TaskLanding(
@@ -54,6 +55,7 @@ class LandRange:
             errand.partition,
             errand.place,
             durable=self.durable,
+            keys=self.keys,
         )
         counted = 0
         try:

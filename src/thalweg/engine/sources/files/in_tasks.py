@@ -113,8 +113,9 @@ class FilesInTasks:
         batch: int,
         reached: dict[str, int],
     ) -> None:
-        """`reached` says how many rows (or lines) of files have landed; it is brought up to date."""
-        task = LandRange(self._form, str(feed.landing_folder), self._rows, feed.is_durable)
+        """`reached` says how many rows (or lines) of files have landed, now and then behind it."""
+        folder = str(feed.landing_folder)
+        task = LandRange(self._form, folder, self._rows, feed.is_durable, feed.keys)
         while not feed.stopped:
             errands = self._errands(feed, round_, partitions)
             parts = self._reports(task, errands)
