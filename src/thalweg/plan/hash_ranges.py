@@ -8,9 +8,10 @@ what is a function of what was observed.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 SPACE = 1 << 64
 FIRST_GROUPS = 64
@@ -112,21 +113,21 @@ def cut(groups: Sequence[Group], owners: int) -> Starts:
 
 def busiest(groups: Sequence[Group], starts: Starts) -> float:
     """The most that an owner has, in shares: 1 is equal. A group that is cut counts by width."""
-    total = sum(g.cost for g in groups)
+    lows = [g.low for g in groups]
+    before = [0.0, *accumulate(g.cost for g in groups)]
+    total = before[-1]
     if total <= 0:
         return 1.0
-    ranges = list(pairwise((*starts, SPACE)))
-    return max(_within(groups, low, high) for low, high in ranges) / (total / len(starts))
 
+    def below(hash_: int) -> float:
+        """What lies below a hash costs."""
+        at = bisect_right(lows, hash_) - 1
+        group = groups[at]
+        inside = min(1.0, (hash_ - group.low) / (group.high - group.low + 1))
+        return before[at] + group.cost * inside
 
-def _within(groups: Sequence[Group], low: int, high: int) -> float:
-    """The cost of [low, high)."""
-    found = 0.0
-    for g in groups:
-        width = min(high, g.high + 1) - max(low, g.low)
-        if width > 0:
-            found += g.cost * (width / (g.high - g.low + 1))
-    return found
+    most = max(below(high) - below(low) for low, high in pairwise((*starts, SPACE)))
+    return most / (total / len(starts))
 
 
 def redivided(groups: Sequence[Group], starts: Starts) -> Starts:

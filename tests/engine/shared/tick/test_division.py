@@ -90,6 +90,11 @@ class Here:
         return {q: list(of) for q, of in sorted(self.outlet.results.items())}
 
 
+@pytest.fixture(autouse=True)
+def small_is_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("thalweg.engine.shared.state.weighing.MANY", 1)
+
+
 @pytest.fixture
 def expected(tmp_path: Path) -> dict[bool, dict[str, list[Any]]]:
     found = {}

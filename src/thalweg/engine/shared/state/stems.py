@@ -73,7 +73,7 @@ def _own_between(
 ) -> pl.DataFrame:
     fresh = own_new_tuples(task, stream, keys).frame
     parts = []
-    for mapped in task.stored_between(stem_table(stream, keys), low, high):
+    for mapped in task.own_between(stem_table(stream, keys), low, high):
         segment = mapped.segment
         assert segment is not None
         frame = aligned(mapped.frame, fresh)
@@ -100,7 +100,8 @@ def stem_segments(
     if _is_fresh(task, stream, keys):
         found = reindexed(task, stream, keys)
     else:
-        stored = task.stored_between(stem_table(stream, keys), since, before)
+        stored_between = task.own_between if own else task.stored_between
+        stored = stored_between(stem_table(stream, keys), since, before)
         found = [_whole(task, stream, m) for m in stored]
     fresh = (own_new_tuples if own else new_tuples)(task, stream, keys)
     return [*found, fresh] if fresh.frame.height else found

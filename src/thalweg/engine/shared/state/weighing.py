@@ -13,14 +13,15 @@ from thalweg.engine.shared.tick.messages import HotKey
 from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.expr import Expr
 
-HOT = 0.1  # of a task's tuples: a key that has more is worth a word
+MANY = 1_000  # tuples of a task; fewer tell nothing
+HOT = 0.1  # of them: a key that has more is worth a word
 
 
 def weigh(task: Task, stream: str, keys: tuple[Expr, ...], own: Mapped) -> None:
     """Count tuples, sorted by their hash, that this task owns by one key of the stream."""
-    if task.is_alone:
-        return
     hashes, groups = own.hashes, task.spec.groups_of_hashes
+    if task.is_alone or len(hashes) < MANY:
+        return
     ends = np.searchsorted(hashes, np.array(groups, dtype=np.uint64))
     counted = task.report.rows_by_group
     for group, (first, last) in zip(groups, pairwise((*ends.tolist(), len(hashes))), strict=True):

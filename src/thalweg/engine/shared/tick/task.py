@@ -123,6 +123,15 @@ class Task:
         found = self._by_table.get(table, ())
         return [self.read(s) for s in found if s.high >= low and s.low < high]
 
+    def own_between(self, table: str, low: int, high: int) -> list[Mapped]:
+        """The same, without those that have no hash of this task's."""
+        found = self._by_table.get(table, ())
+        return [
+            self.read(s)
+            for s in found
+            if s.high >= low and s.low < high and s.first <= self.high and s.last >= self.low
+        ]
+
     def segments_of(self, table: str) -> list[Segment]:
         return self._by_table.get(table, [])
 
