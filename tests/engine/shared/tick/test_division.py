@@ -114,8 +114,8 @@ def test_divided_tuples_and_moving_cuts_change_nothing(
     tmp_path: Path, expected, monkeypatch: pytest.MonkeyPatch, tasks: int, hot: bool
 ):
     monkeypatch.setattr(task_landing, "MANY", 1)
-    monkeypatch.setattr("thalweg.plan.hash_ranges.UNEVEN", 0.0)
-    monkeypatch.setattr("thalweg.plan.hash_ranges.BETTER", 10.0)
+    monkeypatch.setattr("thalweg.plan.buckets.UNEVEN", 0.0)
+    monkeypatch.setattr("thalweg.plan.buckets.BETTER", 10.0)
     here = Here(tmp_path / "divided", InProcess(tasks), rows_for_more_tasks=0)
     cuts = set()
     for number in range(TICKS):
@@ -174,7 +174,7 @@ def test_cuts_follow_what_tasks_cost(tmp_path: Path):
     from thalweg.engine.shared.tick.messages import TaskReport
 
     for _ in range(10):
-        weights = {g: (15 if g < 1 << 60 else 1) for g in division.groups}
-        low = TaskReport([], [], [], [], {}, cpu_s=1.5, rows_by_group=weights)
+        weights = {g: (15 if g < 1 << 60 else 1) for g in division.buckets}
+        low = TaskReport([], [], [], [], {}, cpu_s=1.5, rows_by_bucket=weights)
         division.learn([low], {})
     assert division.starts(2)[1] < 1 << 62

@@ -1,4 +1,4 @@
-"""What a task says about the weight of its hashes: how many new tuples each group of them has, and
+"""What a task says about the weight of its hashes: how many new tuples each bucket of them has, and
 which key has most."""
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ HOT = 0.1  # of them: a key that has more is worth a word
 
 def weigh(task: Task, stream: str, keys: tuple[Expr, ...], own: Mapped) -> None:
     """Count tuples, sorted by their hash, that this task owns by one key of the stream."""
-    hashes, groups = own.hashes, task.spec.groups_of_hashes
+    hashes, buckets = own.hashes, task.spec.buckets
     if task.is_alone or len(hashes) < MANY:
         return
-    ends = np.searchsorted(hashes, np.array(groups, dtype=np.uint64))
-    counted = task.report.rows_by_group
-    for group, (first, last) in zip(groups, pairwise((*ends.tolist(), len(hashes))), strict=True):
+    ends = np.searchsorted(hashes, np.array(buckets, dtype=np.uint64))
+    counted = task.report.rows_by_bucket
+    for bucket, (first, last) in zip(buckets, pairwise((*ends.tolist(), len(hashes))), strict=True):
         if last > first:
-            counted[group] = counted.get(group, 0) + last - first
+            counted[bucket] = counted.get(bucket, 0) + last - first
     if not keys:
         return  # a plain log spreads evenly
     firsts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))

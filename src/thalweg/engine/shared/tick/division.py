@@ -1,7 +1,7 @@
 """Large ticks divided by cost: tasks own ranges of hashes, cut anew from tick to tick.
 
-Tasks count the new tuples of each group of hashes, and say what CPU they used; a task's seconds are
-its groups' in proportion to their tuples. What comes of that is pure (`plan.hash_ranges`). Rows do
+Tasks count the new tuples of each bucket, and say what CPU they used; a task's seconds are
+its buckets' in proportion to their tuples. What comes of that is pure (`plan.buckets`). Rows do
 not depend on who owns what, so nothing of this is written down: after a restart it begins evenly.
 """
 
@@ -11,11 +11,11 @@ import logging
 from collections.abc import Iterable
 
 from thalweg.engine.shared.tick.messages import HotKey, TaskReport
-from thalweg.plan.hash_ranges import (
-    Group,
+from thalweg.plan.buckets import (
+    Bucket,
     Starts,
     even,
-    first_groups,
+    first_buckets,
     observed,
     redivided,
     refined,
@@ -28,7 +28,7 @@ class Division:
     """Who owns which hashes, for one number of tasks at a time."""
 
     def __init__(self) -> None:
-        self._groups: tuple[Group, ...] = first_groups()
+        self._buckets: tuple[Bucket, ...] = first_buckets()
         self._starts: Starts = ()
         self.hot: dict[str, HotKey] = {}  # by stream, as of the last tick that was divided
 
@@ -38,23 +38,23 @@ class Division:
         return self._starts
 
     @property
-    def groups(self) -> tuple[int, ...]:
-        """Where groups begin."""
-        return tuple(g.low for g in self._groups)
+    def buckets(self) -> tuple[int, ...]:
+        """Where buckets begin."""
+        return tuple(g.low for g in self._buckets)
 
     def learn(self, reports: Iterable[TaskReport], rows: dict[str, int]) -> None:
         """From a tick in several tasks, with so many new tuples by stream."""
         costs: dict[int, float] = {}
         seen = list(reports)
         for report in seen:
-            counted = sum(report.rows_by_group.values())
-            for group, of in report.rows_by_group.items():
-                costs[group] = costs.get(group, 0.0) + report.cpu_s * of / counted
+            counted = sum(report.rows_by_bucket.values())
+            for bucket, of in report.rows_by_bucket.items():
+                costs[bucket] = costs.get(bucket, 0.0) + report.cpu_s * of / counted
         if not costs:
             return
         tasks = len(self._starts)
-        self._groups = refined(observed(self._groups, costs), tasks)
-        self._starts = redivided(self._groups, self._starts)
+        self._buckets = refined(observed(self._buckets, costs), tasks)
+        self._starts = redivided(self._buckets, self._starts)
         self._tell_hot_keys([k for r in seen for k in r.hottest], rows, tasks)
 
     def _tell_hot_keys(self, keys: Iterable[HotKey], rows: dict[str, int], tasks: int) -> None:

@@ -50,7 +50,7 @@ class TickSpec(msgspec.Struct, frozen=True):
     rejects_from: dict[str, int]  # relation -> what it rejected before has been reported
     shares: tuple[tuple[str, ...], ...] = ()  # of runs by task, where one task has all rows
     starts: tuple[int, ...] = ()  # of tasks' ranges of hashes; nothing: of equal width
-    groups_of_hashes: tuple[int, ...] = ()  # where those begin whose rows are to be counted
+    buckets: tuple[int, ...] = ()  # where those begin whose rows are to be counted
     held: dict[str, bytes] = {}  # query -> what the version before it held at its start
     durable: bool = True
 
@@ -74,6 +74,6 @@ class TaskReport(msgspec.Struct):
     oldest: dict[str, int] = msgspec.field(default_factory=dict)  # of new tuples, by stream
     busy_s: float = 0.0
     cpu_s: float = 0.0
-    rows_by_group: dict[int, int] = msgspec.field(default_factory=dict)  # by where it begins
+    rows_by_bucket: dict[int, int] = msgspec.field(default_factory=dict)  # by where it begins
     hottest: list[HotKey] = msgspec.field(default_factory=list)
     seconds: dict[str, float] = msgspec.field(default_factory=dict)

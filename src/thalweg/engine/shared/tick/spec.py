@@ -30,7 +30,7 @@ def tick_spec(
     held: dict[str, bytes],
     durable: bool,
     starts: tuple[int, ...] = (),
-    groups_of_hashes: tuple[int, ...] = (),
+    buckets: tuple[int, ...] = (),
 ) -> TickSpec:
     return TickSpec(
         folder=str(store.folder.resolve()),
@@ -50,7 +50,7 @@ def tick_spec(
         rejects_from={s: store.inputs.relation(s).reported for s in plan.signed},
         shares=shares,
         starts=starts,
-        groups_of_hashes=groups_of_hashes,
+        buckets=buckets,
         held=held,
         durable=durable,
     )

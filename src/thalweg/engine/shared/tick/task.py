@@ -40,7 +40,7 @@ from thalweg.engine.shared.state.segments import (
 )
 from thalweg.engine.shared.tick.messages import LANDED, NewTuples, TaskReport, TickSpec
 from thalweg.engine.shared.tick.plan import Flow, Plan
-from thalweg.plan.hash_ranges import SPACE, even
+from thalweg.plan.buckets import SPACE, even
 from thalweg.plan.windows import BEGINNING
 
 R = TypeVar("R")

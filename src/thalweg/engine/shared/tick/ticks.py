@@ -190,7 +190,7 @@ class Ticks:
             held=self._held(cut),
             durable=self._settings.durable,
             starts=self.division.starts(cut.tasks) if cut.tasks > 1 else (),
-            groups_of_hashes=self.division.groups if cut.tasks > 1 else (),
+            buckets=self.division.buckets if cut.tasks > 1 else (),
         )
         encoded = msgspec.msgpack.encode(spec)
         packed = self.executor.run(encoded, cut.tasks, plan.depth, len(divided) or 1)
