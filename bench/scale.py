@@ -130,8 +130,8 @@ class Driver:
         self._jvm = int(spark._jvm.java.lang.ProcessHandle.current().pid())
 
     @property
-    def seconds(self) -> float:
-        return time.process_time() + process_cpu_s(self._jvm)
+    def seconds(self) -> tuple[float, float]:
+        return time.process_time(), process_cpu_s(self._jvm)
 
 
 class Measured:
@@ -182,8 +182,9 @@ class Measured:
     def _part(self, what: str, way: str, do: Callable[[], Any]) -> dict[str, Any]:
         watch, cpu, before = Stopwatch(), CpuWatch(), self._driver.seconds
         do()
-        seconds, total, driver = watch.seconds, cpu.seconds, self._driver.seconds - before
-        events = self._made.rest
+        seconds, total = watch.seconds, cpu.seconds
+        python, jvm = (b - a for a, b in zip(before, self._driver.seconds, strict=True))
+        driver, events = python + jvm, self._made.rest
         return {
             "what": what,
             "source": way,
@@ -192,6 +193,7 @@ class Measured:
             "seconds": seconds,
             "cpu s": total,
             "driver s": driver,
+            "of it Python's": python,
             "driver s per million": driver / events * _MILLION,
             "driver share": driver / total if total else 0.0,
         }

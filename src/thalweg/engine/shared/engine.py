@@ -102,7 +102,8 @@ class SharedEngine:
         self._lock = threading.RLock()
         (self.folder / "pushed").mkdir(exist_ok=True)
         plan_files = PlanFiles(self.folder / "plans")
-        self._delivery = Delivery(self.roster, self.results, plan_files)
+        each = executor.each if executor is not None and executor.tasks > 1 else None
+        self._delivery = Delivery(self.roster, self.results, plan_files, each)
         if outlet is not None:
             self.outlet = outlet
         self.contents = Contents(

@@ -23,11 +23,7 @@ class Results:
 
     def rows(self, segments: Sequence[Segment]) -> pl.DataFrame:
         """One query's rows of one tick, from the tasks that made them."""
-        frames = [self._reader.read(self.folder, s).frame for s in segments]
-        if len(frames) == 1:
-            return frames[0]
-        columns = [c for c in frames[0].columns if c not in (TS, OP)]
-        return pl.concat(frames).sort(TS, OP, *columns, nulls_last=False)
+        return in_order([self._reader.read(self.folder, s).frame for s in segments])
 
     def group_rows(self, segments: Sequence[Segment], op: ph.Group) -> pl.DataFrame:
         """A representative's rows of one tick."""
@@ -73,6 +69,14 @@ class Results:
         for path in self.folder.iterdir():
             if path.name not in bundles:
                 path.unlink(missing_ok=True)
+
+
+def in_order(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Rows of one query from several tasks, each of which has them in order."""
+    if len(frames) == 1:
+        return frames[0]
+    columns = [c for c in frames[0].columns if c not in (TS, OP)]
+    return pl.concat(frames).sort(TS, OP, *columns, nulls_last=False)
 
 
 def _tick_of(bundle: str) -> int:
