@@ -84,7 +84,7 @@ def _land(engine: SharedEngine, name: str, rows: pl.DataFrame) -> None:
     stream, landing = engine.streams[name], engine.landing
     place = landing.place(stream, 0)
     keys = landing.keys(stream)
-    task = TaskLanding(stream, landing.folder, 0, place, durable=False, keys=keys)
+    task = TaskLanding(stream, landing.folder, 0, place, keys)
     for first in range(0, rows.height, 65_536):
         task.take(rows.slice(first, 65_536))
     landing.take(stream, [task.close()])

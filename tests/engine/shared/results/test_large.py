@@ -9,6 +9,7 @@ import pytest
 from thalweg.engine.shared.results import large
 from thalweg.engine.shared.results.large import LargeEmission, Part, parts_of
 from thalweg.engine.shared.results.results import in_order
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.names import result_table
 from thalweg.engine.shared.state.segments import BundleWriter
 from thalweg.engine.sinks.append import AppendedFile
@@ -18,7 +19,8 @@ from thalweg.engine.sinks.jsonl import JsonLinesSink
 def drawn(folder: Path, seed: int) -> tuple[Part, pl.DataFrame]:
     """What three tasks say, of which one may say nothing."""
     random = np.random.default_rng(seed)
-    writer = BundleWriter(folder, "0000000001-0-0-x.arrow", durable=False)
+    files = Folder(str(folder), durable=False)
+    writer = BundleWriter(files / "results", "0000000001-0-0-x.arrow")
     frames = []
     for height in random.permutation([0, 40, 300]):
         stamps = np.sort(random.integers(5, random.choice((6, 30, 5_000)), height))
@@ -36,7 +38,7 @@ def drawn(folder: Path, seed: int) -> tuple[Part, pl.DataFrame]:
             writer.add(result_table("q"), frame, 5, 6_000)
             frames.append(frame)
     segments = writer.close()
-    return Part("q", 3, ("n", "text"), str(folder), tuple(segments), 5, 6_000), in_order(frames)
+    return Part("q", 3, ("n", "text"), files, tuple(segments), 5, 6_000), in_order(frames)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -58,9 +60,7 @@ def test_lines_made_by_tasks_are_those_of_the_sink(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ):
     monkeypatch.setattr(large, "A_PART", 25)
-    (tmp_path / "results").mkdir()
-    (tmp_path / "pushed").mkdir()
-    whole, expected = drawn(tmp_path / "results", seed)
+    whole, expected = drawn(tmp_path, seed)
     emission = LargeEmission(whole, lambda do, items: [do(i) for i in items], lambda: expected)
     assert emission.height == expected.height
     for name in ("tasks", "sink"):
@@ -70,7 +70,7 @@ def test_lines_made_by_tasks_are_those_of_the_sink(
         sink.write(emission if name == "tasks" else plain)
         sink.close()
     assert (tmp_path / "tasks").read_bytes() == (tmp_path / "sink").read_bytes()
-    assert not list((tmp_path / "pushed").iterdir())
+    assert not list((tmp_path / "encoded").iterdir())
 
 
 def test_a_file_is_appended_where_the_kernel_cannot_copy(

@@ -74,14 +74,8 @@ class Here:
         for name, batch in rows.items():
             stream = self.engine.streams[name]
             place = landing.place(stream, 0)
-            task = TaskLanding(
-                stream,
-                landing.folder,
-                0,
-                Place(BEGINNING, 0, place.floor),
-                durable=False,
-                keys=landing.keys(stream),
-            )
+            unknown = Place(BEGINNING, 0, place.floor)
+            task = TaskLanding(stream, landing.folder, 0, unknown, landing.keys(stream))
             task.take(batch)
             landing.take(stream, [moved(task.close(), place)])
 

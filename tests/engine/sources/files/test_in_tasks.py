@@ -113,7 +113,7 @@ def everything(taken: Landed) -> dict[str, Any]:
         "partitions": engine.store.inputs.partitions(),
         "aside": aside,
         "backlog": engine.landing.backlog(),
-        "files": {p.name for p in engine.landing.folder.iterdir()}
+        "files": {p.name for p in engine.landing.folder.here.iterdir()}
         == engine.store.inputs.landed_files(),
     }
 

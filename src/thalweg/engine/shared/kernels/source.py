@@ -20,6 +20,7 @@ from thalweg.engine.shared.frames import (
     T,
     W,
     aligned,
+    between,
     concat,
     name,
     names,
@@ -142,13 +143,12 @@ def tuples_between(task: Task, stream: str, low: int, high: int) -> pl.DataFrame
 
 
 def _read(task: Task, stream: str, low: int, high: int) -> pl.DataFrame:
-    inside = pl.col(TS).is_between(low, high, closed="left")
     landed = task.landed(stream)
     parts = []
     for mapped in task.stored_between(task.log_table(stream), low, high):
         segment = mapped.segment
         whole = segment is not None and low <= segment.low and segment.high < high
         frame = aligned(mapped.frame, landed)
-        parts.append(frame if whole else frame.filter(inside))
-    parts.append(landed.filter(inside))
+        parts.append(frame if whole else between(frame, low, high))
+    parts.append(between(landed, low, high))
     return concat(parts, landed)

@@ -17,10 +17,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec import structs
 
 from thalweg.engine.shared.frames import TS
 from thalweg.engine.shared.results.emission import Emission
 from thalweg.engine.shared.results.results import in_order
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.segments import Section, Segment, read_section
 
 LARGE = 200_000  # rows that a query says in one tick
@@ -37,13 +39,13 @@ class Part:
     query: str
     run: int
     columns: tuple[str, ...]
-    folder: str
+    files: Folder
     segments: tuple[Segment, ...]
     low: int
     upto: int
 
     def emission(self) -> Emission:
-        frames = [_between(_read(self.folder, s), self.low, self.upto) for s in self.segments]
+        frames = [_between(_read(self.files, s), self.low, self.upto) for s in self.segments]
         return Emission(self.query, self.run, self.columns, self.low, self.upto, in_order(frames))
 
 
@@ -51,11 +53,13 @@ class Part:
 class _Work:
     part: Part
     encode: Encode
-    path: str
+    name: str
 
 
 def _do(work: _Work) -> None:
-    work.encode(work.part.emission(), Path(work.path))
+    folder = encoded_in(work.part.files)
+    work.encode(work.part.emission(), folder.new(work.name))
+    folder.keep(work.name)
 
 
 class LargeEmission(Emission):
@@ -91,31 +95,36 @@ class LargeEmission(Emission):
         """The parts in order, each with the file that a task has made of it, which goes after."""
         whole = self._parted
         parts = parts_of(whole)
-        # Beside the results: where tasks and driver both can write. Gone with the tick.
-        folder = Path(whole.folder).parent / "pushed"
-        work = [_Work(p, encode, str(folder / f"part-{uuid.uuid4().hex}")) for p in parts]
+        work = [_Work(p, encode, uuid.uuid4().hex) for p in parts]
         self.__dict__["_each"](_do, work)
+        folder = encoded_in(whole.files)
         for one in work:
-            yield one.part, Path(one.path)
-            Path(one.path).unlink(missing_ok=True)
+            yield one.part, folder.get(one.name)
+            folder.remove([one.name])
+
+
+def encoded_in(files: Folder) -> Folder:
+    """Where tasks leave what they have encoded; nothing there is ever listed."""
+    return structs.replace(files / "encoded", durable=False)
 
 
 def parts_of(whole: Part) -> list[Part]:
     """Cut between instants, by those of the longest segment: an instant is never divided."""
     rows = sum(s.rows for s in whole.segments)
     longest = max(whole.segments, key=lambda s: s.rows)
-    stamps = _stamps(_read(whole.folder, longest))
+    stamps = _stamps(_read(whole.files, longest))
     count = max(1, rows // A_PART)
     cuts = {int(stamps[len(stamps) * i // count]) for i in range(1, count)}
     ends = [whole.low, *sorted(c for c in cuts if c > stamps[0]), whole.upto]
     return [
-        Part(whole.query, whole.run, whole.columns, whole.folder, whole.segments, low, upto)
+        Part(whole.query, whole.run, whole.columns, whole.files, whole.segments, low, upto)
         for low, upto in pairwise(ends)
     ]
 
 
-def _read(folder: str, segment: Segment) -> pl.DataFrame:
-    return read_section(Path(folder), Section(segment.bundle, segment.offset, segment.size))
+def _read(files: Folder, segment: Segment) -> pl.DataFrame:
+    section = Section(segment.bundle, segment.offset, segment.size)
+    return read_section(files / "results", section)
 
 
 def _stamps(frame: pl.DataFrame) -> np.ndarray:

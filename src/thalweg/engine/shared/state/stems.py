@@ -10,7 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from thalweg.engine.shared.expressions.translate import to_polars
-from thalweg.engine.shared.frames import POS, TS, H, aligned, concat
+from thalweg.engine.shared.frames import FOREVER, POS, TS, H, aligned, between, concat
 from thalweg.engine.shared.state import tables
 from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.state.names import stem_table
@@ -77,10 +77,10 @@ def _own_between(
         segment = mapped.segment
         assert segment is not None
         frame = aligned(mapped.frame, fresh)
-        if segment.low < low or segment.high >= high:
-            frame = frame.filter(pl.col(TS).is_between(low, high, closed="left"))
-        parts.append(frame if task.may_merge(segment) else frame.filter(task.owns_hash()))
-    parts.append(fresh.filter(pl.col(TS).is_between(low, high, closed="left")))
+        frame = frame if task.may_merge(segment) else frame.filter(task.owns_hash())
+        is_inside = low <= segment.low and segment.high < high
+        parts.append(frame if is_inside else between(frame, low, high))
+    parts.append(between(fresh, low, high))
     return concat(parts, fresh)
 
 
@@ -143,11 +143,10 @@ def store(task: Task, stream: str) -> None:
     floor = task.spec.floors.get(stream, BEGINNING)
     for keys in task.plan.stems[stream]:
         new = own_new_tuples(task, stream, keys)
-        own = new.frame
-        if own.height:
-            task.report.oldest[stream] = int(own[TS].min())  # type: ignore[arg-type]
+        if new.frame.height:
+            task.report.oldest[stream] = int(new.frame[TS].min())  # type: ignore[arg-type]
             weigh(task, stream, keys, new)
-        mine = own.filter(pl.col(TS) >= floor)
+        mine = between(new.frame, floor, FOREVER)
         if mine.height:
             tables.append(
                 task, stem_table(stream, keys), mine, _still_needed(floor), low=TS, high=TS

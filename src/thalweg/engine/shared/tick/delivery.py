@@ -135,8 +135,8 @@ class Delivery:
 
     def _emission(self, run: Run, segments: list[Segment], low: int, upto: int) -> Emission:
         if self.each is not None and sum(s.rows for s in segments) >= LARGE:
-            folder = str(self._results.folder)
-            whole = Part(run.name, run.number, run.columns, folder, tuple(segments), low, upto)
+            files = self._results.files
+            whole = Part(run.name, run.number, run.columns, files, tuple(segments), low, upto)
             return LargeEmission(whole, self.each, lambda: self._results.rows(segments))
         rows = self._results.rows(segments)
         return Emission(run.name, run.number, run.columns, low, upto, rows)

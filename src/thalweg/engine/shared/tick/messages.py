@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.names import Table
 from thalweg.engine.shared.state.segments import Section, Segment
 
+PLANS = "plans"  # the folder of files that tell tasks what to do
 LANDED = "landed"  # the folder of tuples that wait for a tick
 
 
@@ -33,7 +35,7 @@ class GroupSpec(msgspec.Struct, frozen=True):
 class TickSpec(msgspec.Struct, frozen=True):
     """All that a task needs to know of a tick; made by the driver, the same for every task."""
 
-    folder: str
+    files: Folder
     tick: int
     tasks: int
     plan: str  # the file that holds the plan; a worker reads it once
@@ -52,7 +54,6 @@ class TickSpec(msgspec.Struct, frozen=True):
     starts: tuple[int, ...] = ()  # of tasks' ranges of hashes; nothing: of equal width
     buckets: tuple[int, ...] = ()  # where those begin whose rows are to be counted
     held: dict[str, bytes] = {}  # query -> what the version before it held at its start
-    durable: bool = True
 
 
 class HotKey(msgspec.Struct, frozen=True):

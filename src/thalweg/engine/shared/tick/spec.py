@@ -28,12 +28,11 @@ def tick_spec(
     groups: dict[str, GroupSpec],
     shares: tuple[Share, ...],
     held: dict[str, bytes],
-    durable: bool,
     starts: tuple[int, ...] = (),
     buckets: tuple[int, ...] = (),
 ) -> TickSpec:
     return TickSpec(
-        folder=str(store.folder.resolve()),
+        files=store.files,
         tick=cut.number,
         tasks=cut.tasks,
         plan=plan_file,
@@ -52,7 +51,6 @@ def tick_spec(
         starts=starts,
         buckets=buckets,
         held=held,
-        durable=durable,
     )
 
 

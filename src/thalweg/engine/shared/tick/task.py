@@ -11,11 +11,11 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
+from msgspec import structs
 
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.frames import (
@@ -59,16 +59,15 @@ class Task:
         self.spec, self.plan, self.number, self.level = spec, plan, number, level
         self._kernels = kernels
         self.began, self._began_cpu = time.perf_counter(), time.process_time()
-        self.folder = Path(spec.folder)
         starts = (*(spec.starts or even(spec.tasks)), SPACE)
         self.ranges = [(a, b - 1) for a, b in pairwise(starts)]  # of all tasks
         self.low, self.high = self.ranges[number]
         # A task that is tried again writes files of its own: the first try's may still be mapped.
         bundle = f"{spec.tick:010d}-{level}-{number}-{uuid.uuid4().hex[:8]}.arrow"
-        self.writer = BundleWriter(self.folder / "segments", bundle, durable=spec.durable)
+        self.writer = BundleWriter(spec.files / "segments", bundle)
         # Results live as long as somebody may read them, state as long as it is needed.
-        self.results = BundleWriter(self.folder / "results", bundle, durable=spec.durable)
-        self.pushed = BundleWriter(self.folder / "pushed", bundle, durable=False)
+        self.results = BundleWriter(spec.files / "results", bundle)
+        self.pushed = BundleWriter(structs.replace(spec.files / "pushed", durable=False), bundle)
         self.report = TaskReport([], [], [], [], {})
         self.inbox: dict[str, list[pl.DataFrame]] = {}
         self._memo: dict[Any, Any] = {}
@@ -136,7 +135,7 @@ class Task:
         return self._by_table.get(table, [])
 
     def read(self, segment: Segment) -> Mapped:
-        return READER.read(self.folder / "segments", segment)
+        return READER.read(self.spec.files / "segments", segment)
 
     def may_merge(self, segment: Segment) -> bool:
         """Whether this task alone may replace the segment: no other task's keys are in it."""
@@ -157,7 +156,7 @@ class Task:
         return concat([self._whole(n, n.section, empty) for n in new], empty)
 
     def _whole(self, new: NewTuples, section: Section, like: pl.DataFrame) -> pl.DataFrame:
-        rows = aligned(read_section(self.folder / LANDED, section), like)
+        rows = aligned(read_section(self.spec.files / LANDED, section), like)
         return _in_place(rows, new)
 
     def landed_by(self, stream: str, table: Table) -> tuple[list[pl.DataFrame], pl.DataFrame]:
@@ -171,7 +170,7 @@ class Task:
             if section is None:
                 rest.append(self._whole(new, new.section, empty))
                 continue
-            rows = aligned(read_section(self.folder / LANDED, section), hashed)
+            rows = aligned(read_section(self.spec.files / LANDED, section), hashed)
             hashes = rows[H].to_numpy()
             first = int(np.searchsorted(hashes, np.uint64(self.low)))
             last = int(np.searchsorted(hashes, np.uint64(self.high), side="right"))

@@ -40,7 +40,6 @@ class TickSettings:
 
     rows_for_more_tasks: int = ROWS_FOR_MORE_TASKS
     seconds_for_more_tasks: float = SECONDS_FOR_MORE_TASKS
-    durable: bool = True
     changes_before_reducing: int = CHANGES_BEFORE_REDUCING
 
 
@@ -188,7 +187,6 @@ class Ticks:
             groups=self._delivery.group_specs(),
             shares=divided,
             held=self._held(cut),
-            durable=self._settings.durable,
             starts=self.division.starts(cut.tasks) if cut.tasks > 1 else (),
             buckets=self.division.buckets if cut.tasks > 1 else (),
         )

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
@@ -16,6 +15,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from thalweg.engine.shared.ingest.task_landing import Keys, Place, TaskLanding, Written
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.sources.arrow import frame_of_arrow
 from thalweg.engine.sources.files.direct import opened
 from thalweg.engine.sources.files.forms import Form
@@ -43,19 +43,13 @@ class LandRange:
     """The task; its report is packed, or nothing where the file can't be opened from here."""
 
     form: Form
-    folder: str
+    folder: Folder
     rows_per_piece: int
-    durable: bool
     keys: Keys = ()
 
     def __call__(self, errand: Errand) -> bytes:
         landing = TaskLanding(
-            self.form.stream,
-            Path(self.folder),
-            errand.partition,
-            errand.place,
-            durable=self.durable,
-            keys=self.keys,
+            self.form.stream, self.folder, errand.partition, errand.place, self.keys
         )
         counted = 0
         try:

@@ -114,8 +114,7 @@ class FilesInTasks:
         reached: dict[str, int],
     ) -> None:
         """`reached` says how many rows (or lines) of files have landed, now and then behind it."""
-        folder = str(feed.landing_folder)
-        task = LandRange(self._form, folder, self._rows, feed.is_durable, feed.keys)
+        task = LandRange(self._form, feed.landing_folder, self._rows, feed.keys)
         while not feed.stopped:
             errands = self._errands(feed, round_, partitions)
             parts = self._reports(task, errands)
@@ -155,7 +154,7 @@ class FilesInTasks:
         reports = [read_report(report) for report in packed if report]
         if len(reports) < len(errands):
             for report in reports:
-                _remove(Path(task.folder), report)
+                task.folder.remove(report.files)
             missing = next(e for e, report in zip(errands, packed, strict=True) if not report)
             raise Unreachable(missing.range.file)
         return reports
@@ -191,11 +190,12 @@ class FilesInTasks:
         if again:
             repeated = [replace(errands[i], place=before[i], first=firsts[i]) for i in again]
             for i, part in zip(again, self._reports(task, repeated), strict=True):
-                _remove(feed.landing_folder, parts[i])
+                feed.landing_folder.remove(parts[i].files)
                 parts[i] = part
         for i in numbers:
-            if i not in again and firsts[i] and parts[i].rejected is not None:
-                _count_from(feed.landing_folder / parts[i].rejected, errands[i].range, firsts[i])
+            rejected = parts[i].rejected
+            if i not in again and firsts[i] and rejected is not None:
+                _count_from(feed.landing_folder.get(rejected), errands[i].range, firsts[i])
         return [moved(part, place) for part, place in zip(parts, before, strict=True)]
 
 
@@ -205,11 +205,6 @@ def _partition(parts: Sequence[Written]) -> Callable[[int], int]:
 
 def _offset(range_: Range) -> int:
     return range_.end if range_.end >= 0 else range_.size
-
-
-def _remove(folder: Path, part: Written) -> None:
-    for file in part.files:
-        (folder / file).unlink(missing_ok=True)
 
 
 def _count_from(rejected: Path, range_: Range, first: int) -> None:

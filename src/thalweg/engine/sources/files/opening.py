@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from thalweg.engine.paths import ANYWHERE, AllowedFolders
 from thalweg.engine.sources.errors import SourceError
 from thalweg.engine.sources.feed import Source
+from thalweg.engine.sources.files.csv import CsvLines
 from thalweg.engine.sources.files.direct import DirectReader
 from thalweg.engine.sources.files.follow import FollowedFile
 from thalweg.engine.sources.files.forms import CSV, Form
 from thalweg.engine.sources.files.in_tasks import FilesInTasks, on_spark
-from thalweg.engine.sources.files.lines import LineFormat
+from thalweg.engine.sources.files.lines import Block, LineFormat
 from thalweg.engine.sources.files.locate import FORMATS, File, Place, format_of, locate
 from thalweg.engine.sources.files.source import FileSource
 from thalweg.engine.sources.options import Options
@@ -43,6 +45,7 @@ def open_files(
     watch = options.flag("watch", place.is_folder) and live
     form, place, by_file = _settled(stream, place, options)
     lines = form.lines()
+    _check_first_header(place, lines)
     reader = DirectReader(form.name, list(columns_of(stream)), rows_per_batch)
     tasks = None if spark is None else _in_tasks(form, spark, rows_per_batch)
     source = FileSource(place, reader, lines, by_file=by_file, tasks=tasks)
@@ -64,6 +67,15 @@ def open_files(
     from thalweg.engine.sources.files.watch import WatchedFiles
 
     return WatchedFiles(source, place, spark)
+
+
+def _check_first_header(place: Place, lines: LineFormat | None) -> None:
+    """A CSV file that lacks a column is refused now, instead of failing again and again later."""
+    file = next((f for f in place.files() if f.size), None)
+    if isinstance(lines, CsvLines) and file is not None:
+        head = next(DirectReader("csv", (), 1).parts([file], Path(file.path).parent), None)
+        if isinstance(head, Block):
+            copy(lines).begin(head)
 
 
 def _followed(stream: StreamDef, place: Place, lines: LineFormat | None) -> Source:

@@ -142,7 +142,7 @@ class _Pairs:
         return Rows(bound, *(np.concatenate(of) for of in (begins, ends, weights))), right
 
 
-Met = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]
+Hits = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class _Meeting:
         is_own = task.low <= int(hashes[0]) and int(hashes[-1]) <= task.high
         return cls(rows, order, hashes, is_own)
 
-    def pairs(self, target: ph.AnyOp, mapped: Mapped) -> Iterator[Met]:
+    def pairs(self, target: ph.AnyOp, mapped: Mapped) -> Iterator[Hits]:
         """(bound, stored, stored start, end, weight) of rows that may have met, in pieces."""
         if self.order is not None:
             for probing, stored in tables.matches(mapped.hashes, self.hashes):
