@@ -4,6 +4,7 @@ BENCHES = {
     "join": "the auction join: shared and native on the same files",
     "tick": "a tick's latency by the number of new events and of distinct joins",
     "latency": "an event's way to its row: a job a tick, in process, resident tasks",
+    "scale": "one and two executors, the driver's part, a tick in many tasks, Kafka",
     "submit": "from submit to the first result, and from an event to its result",
     "register": "100,000 queries from a file: time, memory, and a start after a crash",
     "many-queries": "1 to 100,000 queries: shared, unshared, native and Flink on the same events",

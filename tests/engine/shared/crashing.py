@@ -24,6 +24,7 @@ from thalweg.engine.shared import engine
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.groups.cost_model import Sharing
 from thalweg.engine.shared.ingest import landing
+from thalweg.engine.shared.results import large
 from thalweg.engine.shared.state import runs, segments, store
 from thalweg.engine.shared.tick import commit, delivery, messages
 from thalweg.engine.shared.tick.executors import Executor, InProcess
@@ -288,11 +289,25 @@ POINTS: dict[str, Callable[[Countdown], None]] = {
     "in the landing of a batch": _half_a_landing,
     "between a landed file and its entry": lambda due: _dying(landing._Group, "list_all", due),
     "at the end of a landing": lambda due: _in_transaction("COMMIT", due, of_tick=False),
+    "with a part encoded": lambda due: _dying(large, "_do", due, after=True),
+    "between two parts": lambda due: _dying(append.AppendedFile, "append_file", due, after=True),
     "in the rejects": lambda due: _dying(landing, "set_aside", due, after=True),
 }
 
 
-def scenario(folder: str, point: str | None = None, times: int = 1, after_s: float = 0) -> None:
+OF_LARGE_RESULTS = ("with a part encoded", "between two parts")
+
+
+def scenario(
+    folder: str,
+    point: str | None = None,
+    times: int = 1,
+    after_s: float = 0,
+    is_large: bool = False,
+) -> None:
+    """`is_large`: every result is large, and made in parts by tasks."""
+    if is_large:
+        delivery.LARGE, large.A_PART = 1, 7
     if point is not None:
         POINTS[point](Countdown(times))
     if after_s:

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.engine.shared.crashing import POINTS
+from tests.engine.shared.crashing import BATCHES, OF_LARGE_RESULTS, POINTS
 
 QUERIES = ("sold", "sold_dear", "sold_late", "sellers", "latest", "buyers")
 
@@ -76,12 +76,41 @@ def test_the_run_without_a_crash_says_something_in_every_way(expected: dict[str,
 
 @pytest.mark.parametrize(
     ("point", "times"),
-    [(p, times) for p in POINTS for times in (1, 2 if p == "in the middle of a move" else 5)],
+    [
+        (p, times)
+        for p in POINTS
+        for times in (1, 2 if p == "in the middle of a move" else 5)
+        if p not in OF_LARGE_RESULTS
+    ],
 )
 def test_killed_at_a_point_and_started_again(server, expected, tmp_path, point, times):
     assert server.run(folder=tmp_path, point=point, times=times) == -signal.SIGKILL
     assert server.run(folder=tmp_path) == 0
     assert output(tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    ("point", "times"),
+    [
+        (None, 0),
+        *((point, times) for point in OF_LARGE_RESULTS for times in (1, 9)),
+        ("between tasks and sinks", 2),
+        ("before a Parquet file has its name", 9),
+        ("between sinks and commit", 2),
+        ("at the end of the commit", 2),
+    ],
+)
+def test_large_results_are_made_by_tasks_once(server, expected, tmp_path, point, times):
+    if point is not None:
+        killed = server.run(folder=tmp_path, point=point, times=times, is_large=True)
+        assert killed == -signal.SIGKILL
+    assert server.run(folder=tmp_path, is_large=True) == 0
+    found = output(tmp_path)
+    # A tick's tables are several files, whose names do not sort by time where one has no beginning.
+    in_order = {q: sorted(rows, key=repr) for q, rows in expected["tables"].items()}
+    assert {q: sorted(rows, key=repr) for q, rows in found["tables"].items()} == in_order
+    assert (found["lines"], found["aside"]) == (expected["lines"], expected["aside"])
+    assert len(list((tmp_path / "sellers").glob("*.parquet"))) > BATCHES + 1
 
 
 @pytest.mark.parametrize("point", ["in the middle of a line", "at the end of the commit"])

@@ -31,6 +31,7 @@ from thalweg.engine.shared.replacing import retire
 from thalweg.engine.shared.results.archive import Archive
 from thalweg.engine.shared.results.contents import Contents
 from thalweg.engine.shared.results.emission import Emission, Outlet
+from thalweg.engine.shared.results.large import encoded_in
 from thalweg.engine.shared.results.present import content, frontier_of
 from thalweg.engine.shared.results.readers import Readers
 from thalweg.engine.shared.results.results import Results
@@ -87,7 +88,7 @@ class SharedEngine:
     ) -> None:
         self.store = Store(folder, durable=durable, objects=objects)
         self.folder = folder.resolve()
-        self.landing = Landing(self.store)
+        self.landing = Landing(self.store, tasks=executor.tasks if executor else 1)
         self.manifest = Manifest(self.store)
         self.roster = Roster(map(group_from_bytes, self.store.runs.groups()))
         self.streams: dict[str, StreamDef] = {}
@@ -102,7 +103,9 @@ class SharedEngine:
         self._pool = Pool()
         self._lock = threading.RLock()
         plan_files = PlanFiles(self.store.files)
-        self._delivery = Delivery(self.roster, self.results, plan_files)
+        encoded_in(self.store.files).sweep(())  # what a crash has left
+        each = executor.each if executor is not None and executor.tasks > 1 else None
+        self._delivery = Delivery(self.roster, self.results, plan_files, each)
         if outlet is not None:
             self.outlet = outlet
         self.contents = Contents(

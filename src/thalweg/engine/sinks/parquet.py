@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ import msgspec
 import polars as pl
 
 from thalweg.engine.shared.results.emission import Emission
+from thalweg.engine.shared.results.large import LargeEmission
 from thalweg.engine.sinks.append import AppendedFile, FileLock, sync_folder
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.sinks.flat import flat
@@ -106,7 +108,12 @@ class ParquetSink:
         if emission.run != self._at.run:
             self._flush()
         is_last = emission.mark is not None or emission.upto >= FOREVER
-        if not self._at.rows and (is_last or self._is_enough(emission.rows.height, 0.0)):
+        if isinstance(emission, LargeEmission):
+            self._flush()
+            for part, path in emission.encoded(write_table):
+                self._at = Progress(emission.run, part.upto, self._at.waiting)
+                self._write_file(path, part.low)
+        elif not self._at.rows and (is_last or self._is_enough(emission.rows.height, 0.0)):
             self._at = Progress(emission.run, emission.upto, self._at.waiting)
             if emission.rows.height:
                 self._write_file(flat(emission), emission.low)
@@ -167,11 +174,16 @@ class ParquetSink:
         (self.folder / f"{WAITING}{at.waiting - 1}").unlink(missing_ok=True)
         self._at = Progress(at.run, at.upto, at.waiting + 1)
 
-    def _write_file(self, rows: pl.DataFrame, low: int) -> None:
+    def _write_file(self, rows: pl.DataFrame | Path, low: int) -> None:
+        """Rows, or a file that has them already."""
         name = f"run-{self._at.run}-from-{_text(low)}-upto-{_text(self._at.upto)}.parquet"
         partial = self.folder / f"{PARTIAL}{name}"
         with partial.open("wb") as file:
-            rows.write_parquet(file, compression="zstd", compression_level=1)
+            if isinstance(rows, Path):
+                with rows.open("rb") as made:
+                    shutil.copyfileobj(made, file, 1 << 20)
+            else:
+                rows.write_parquet(file, compression="zstd", compression_level=1)
             file.flush()
             if self._durable:
                 os.fsync(file.fileno())
@@ -196,6 +208,11 @@ class ParquetSink:
             self._waiting.close()
             self._waiting = None
         self._lock.release()
+
+
+def write_table(emission: Emission, path: Path) -> None:
+    """In a task: a part of what is much."""
+    flat(emission).write_parquet(path, compression="zstd", compression_level=1)
 
 
 def _progress(committed: bytes | None) -> Progress:

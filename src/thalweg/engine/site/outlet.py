@@ -122,7 +122,7 @@ class SiteOutlet:
             del self._absent[query, name]
         self._fresh = {}
         for emission in output.each():
-            self._fresh[emission.query] = self._fresh.get(emission.query, 0) + emission.rows.height
+            self._fresh[emission.query] = self._fresh.get(emission.query, 0) + emission.height
         self._sinks.deliver(output)
 
     def write_progress(self, store: Store) -> None:

@@ -13,7 +13,7 @@ import polars as pl
 
 from thalweg.engine.shared.ingest.landing import Landing as EngineLanding
 from thalweg.engine.shared.ingest.landing import Positions, Receipt
-from thalweg.engine.shared.ingest.task_landing import Place, Written
+from thalweg.engine.shared.ingest.task_landing import Keys, Place, Written
 from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.names import source_folder
 from thalweg.plan.catalog import StreamDef
@@ -167,6 +167,11 @@ class Feed:
     def landing_folder(self) -> Folder:
         """Where tasks write."""
         return self._engine_landing.folder
+
+    @property
+    def keys(self) -> Keys:
+        """By which tasks divide what is much."""
+        return self._engine_landing.keys(self.stream)
 
     @property
     def _engine_landing(self) -> EngineLanding:

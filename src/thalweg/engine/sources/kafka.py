@@ -170,7 +170,7 @@ class KafkaSource:
             return
         while not feed.stopped:
             places = {p: feed.place(p) for p in ranges}
-            task = LandRecords(self._records, feed.landing_folder, places)
+            task = LandRecords(self._records, feed.landing_folder, places, feed.keys)
             found = self._frame(ranges).mapInArrow(task, "report binary").collect()
             reports = {r.partition: r for r in (read_report(bytes(row[0])) for row in found)}
             parts = [

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thalweg.engine.shared.ingest.task_landing import Place, TaskLanding, Written
+from thalweg.engine.shared.ingest.task_landing import Keys, Place, TaskLanding, Written
 from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.sources.files.json_lines import JsonLines
 from thalweg.engine.sources.files.lines import Block
@@ -75,13 +75,14 @@ class LandRecords:
     records: Records
     folder: Folder
     places: Mapping[int, Place]
+    keys: Keys = ()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         lines = JsonLines(self.records.stream)
         # Each range is read by one task, in the order of its offsets.
         for partition, of in groupby(_by_partition(batches), key=lambda one: one[0]):
             landing = TaskLanding(
-                self.records.stream, self.folder, partition, self.places[partition]
+                self.records.stream, self.folder, partition, self.places[partition], self.keys
             )
             for _, table in of:
                 landing.take(self.records.frame(lines, partition, table))

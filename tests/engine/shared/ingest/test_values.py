@@ -261,3 +261,18 @@ def test_of_a_repeated_column_the_first_counts() -> None:
     stream = stream_of("BIGINT")
     table = pa.Table.from_arrays([pa.array([1])] * 2 + [pa.array([5])], names=["ts", "v", "v"])
     assert normalise(stream, frame_of(stream, table)).rows["c1"].to_list() == [1]
+
+
+texts = st.none() | st.sampled_from(
+    ["1", "-0", "+7", " 5 ", "x", "", "1.25", "1.005", "-0.0", "1e3", "1e400", "nan", "inf"]
+    + ["9007199254740993", "9223372036854775808", "true", "0", "T", "2024-02-29", "2023-02-29"]
+    + ["2024-02-29T01:02:03", "2024-02-29 01:02:03+02:00", "2024-02-29T01:02:03.5Z", "0000-01-01"]
+)
+
+
+@pytest.mark.parametrize("wanted", WANTED)
+@given(st.lists(texts, max_size=8))
+def test_a_text_is_read_alike_whoever_is_beside_it(wanted: str, column: list[str | None]):
+    together = taken(wanted, column)
+    alone = [taken(wanted, [text])[0] for text in column]
+    assert [repr(v) for v in together] == [repr(v) for v in alone]

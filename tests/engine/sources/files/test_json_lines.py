@@ -92,7 +92,7 @@ def test_both_ways_of_reading_agree(rows):
     lines, block = JsonLines(STREAM), Block("s.json", 0, text)
     quick = lines._all_plain(text)
     if quick is not None:
-        assert judged(quick) == judged(lines._one_by_one(block))
+        assert judged(quick) == judged(lines._one_by_one(block, block.numbered()))
 
 
 def judged(frame: pl.DataFrame) -> list:
@@ -100,3 +100,46 @@ def judged(frame: pl.DataFrame) -> list:
 
     found = normalise(STREAM, frame)
     return [found.rows.rows(), found.rejected["_row"].to_list()]
+
+
+odd_lines = st.sampled_from(
+    [
+        b'{"ts": 1, "a": "x"}',
+        b'{"ts": 1, "a": "7"}',
+        b'{"ts": 1, "d": "1e3"}',
+        b'{"ts": 1, "n": "0.5"}',
+        b'{"ts": 1, "t": 5}',
+        b"no object",
+        b"",
+        b'{"TS": 1, "A": 5}',
+        b"[1]",
+    ]
+)
+
+
+@given(
+    st.dictionaries(st.integers(0, 899), odd_lines, max_size=8),
+    st.floats(-(2.0**52), 2.0**52, allow_nan=False),
+)
+def test_a_large_block_with_bad_lines_is_read_as_line_by_line(odd, number):
+    plain = json.dumps({"ts": 2, "a": 1, "d": number, "n": 0.25, "t": "x"}).encode()
+    text = b"".join(odd.get(i, plain) + b"\n" for i in range(900))
+    lines, block = JsonLines(STREAM), Block("s.json", 0, text)
+    expected = judged(lines._one_by_one(block, block.numbered()))
+    assert judged(lines.frame(block)) == expected
+
+
+def test_a_bad_value_costs_few_lines(monkeypatch: pytest.MonkeyPatch):
+    slowly = []
+    one_by_one = JsonLines._one_by_one
+
+    def counted(self, block, lines):
+        slowly.append(len(lines))
+        return one_by_one(self, block, lines)
+
+    monkeypatch.setattr(JsonLines, "_one_by_one", counted)
+    plain = b'{"ts": 2, "a": 1}\n' * 32_768
+    text = plain + b'{"ts": 2, "a": "x"}\n' + plain
+    found = judged(JsonLines(STREAM).frame(Block("s.json", 0, text)))
+    assert found[1] == [32_768]
+    assert sum(slowly) <= 300

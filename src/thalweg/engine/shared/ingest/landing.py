@@ -40,6 +40,7 @@ from thalweg.engine.shared.ingest.normalise import (
 from thalweg.engine.shared.ingest.side_files import lines_of, set_aside
 from thalweg.engine.shared.ingest.task_landing import (
     PARTITION_BITS,
+    Keys,
     Moved,
     Place,
     Written,
@@ -56,8 +57,9 @@ from thalweg.plan.windows import BEGINNING, FOREVER
 class Landing:
     """Where batches arrive; one for a data directory. May be called from any thread."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    def __init__(self, store: Store, *, tasks: int = 1) -> None:
+        """`tasks`: into how many large ticks are divided."""
+        self.store, self._tasks = store, tasks
         self.folder = store.files / LANDED
         self._commits = GroupCommit(self._commit)
 
@@ -100,6 +102,10 @@ class Landing:
         """What a task has to know that lands tuples of this partition."""
         known = self.store.inputs.partition(stream.name, partition) or Partition()
         return Place(known.newest, known.position, self.store.inputs.floor(stream.name))
+
+    def keys(self, stream: StreamDef) -> Keys:
+        """By which a task that lands many tuples has to divide them; none if no tick is divided."""
+        return self.store.inputs.stems().get(stream.name, ()) if self._tasks > 1 else ()
 
     def take(self, stream: StreamDef, parts: Sequence[Written]) -> None:
         """List what tasks have written, all or nothing; durable when it returns. Raises Moved."""
@@ -287,7 +293,8 @@ class _Group:
         if any(piece.low < floor for piece in part.pieces):
             raise Moved
         for piece in part.pieces:
-            inputs.land(Landed(name, part.partition, piece.newest, piece.rows, piece.section))
+            landed = Landed(name, part.partition, piece.newest, piece.rows, piece.section)
+            inputs.land(landed._replace(shift=part.shift), piece.divided)
         inputs.write_resume_point(name, part.partition, part.resume)
         for kind, file in ((LATE, part.late), (REJECTED, part.rejected)):
             if file is not None:

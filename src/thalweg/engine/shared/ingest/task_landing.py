@@ -1,9 +1,11 @@
 """Landing where the tuples are: a task types, judges and writes them; the driver only lists.
 
-The driver tells the task how its partition stands (`Place`): nobody else brings tuples of it. What
-the task has written counts when the driver lists it, in one transaction with where the source goes
-on. If the partition or the stream's floor has moved meanwhile, so that the task has judged by what
-is no longer so, nothing is listed (`Moved`), and the source reads the same tuples again.
+The driver tells the task how its partition stands (`Place`): nobody else brings tuples of it. Of
+tasks that read parts of a partition side by side only the first can know that: the others begin
+with nothing, and `in_sequence` works out how things stood. What a task has written counts when the
+driver lists it, in one transaction with where the source goes on. If the partition or the stream's
+floor has moved meanwhile, so that the task has judged by what is no longer so, nothing is listed
+(`Moved`), and the source reads the same tuples again.
 
 Tasks know nothing of Spark here.
 """
@@ -19,10 +21,16 @@ from thalweg.engine.shared.frames import POS, TS
 from thalweg.engine.shared.ingest.normalise import ROW, normalise
 from thalweg.engine.shared.ingest.side_files import lines_of
 from thalweg.engine.shared.state.folder import Folder
+from thalweg.engine.shared.state.names import Table, stem_table
 from thalweg.engine.shared.state.segments import BundleWriter, Section
+from thalweg.engine.shared.state.stems import divided
 from thalweg.plan.catalog import StreamDef
+from thalweg.plan.expr import Expr
 from thalweg.plan.windows import BEGINNING
 
+Keys = tuple[tuple[Expr, ...], ...]
+
+MANY = 10_000  # tuples that are worth being written once more
 PARTITION_BITS = 44  # a position is the partition's number, then its own count
 
 
@@ -39,12 +47,14 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """Accepted tuples in a file, the oldest of them, and the partition's newest behind them."""
+    """Accepted tuples in a file, the oldest of them, and the partition's newest behind them;
+    `divided` are the same in the order of SteMs."""
 
     section: Section
     rows: int
     low: int
     newest: int
+    divided: dict[Table, Section] = {}
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -63,6 +73,8 @@ class Written(msgspec.Struct, frozen=True):
     rejected: str | None = None
     resume: bytes = b""
     told: list[str] = []
+    shift: int = 0  # to be added to positions
+    lines: int = 0  # of a file, that these tuples are made of
 
     @property
     def files(self) -> list[str]:
@@ -72,8 +84,13 @@ class Written(msgspec.Struct, frozen=True):
 class TaskLanding:
     """One partition's tuples, batch by batch, in order."""
 
-    def __init__(self, stream: StreamDef, folder: Folder, partition: int, place: Place) -> None:
+    def __init__(
+        self, stream: StreamDef, folder: Folder, partition: int, place: Place, keys: Keys = ()
+    ) -> None:
+        """`keys` are those by which the stream's SteMs are indexed: many tuples are also written in
+        their order, so that a tick's tasks can each read what they own."""
         self._stream, self._folder, self._partition, self._place = stream, folder, partition, place
+        self._keys = keys
         self._name = uuid.uuid4().hex  # a task that is run again has files of its own
         self._writer = BundleWriter(folder, f"{self._name}.arrow")
         self._newest, self._rows = place.newest, 0
@@ -92,11 +109,20 @@ class TaskLanding:
             self._newest = max(self._newest, int(rows[TS].max()))  # type: ignore[arg-type]
         if accepted.height:
             low = int(accepted[TS].min())  # type: ignore[arg-type]
-            section = self._writer.write(accepted.drop(ROW))
-            self._pieces.append(Piece(section, accepted.height, low, self._newest))
+            tuples = accepted.drop(ROW)
+            section, by = self._writer.write(tuples), self._divided(tuples)
+            self._pieces.append(Piece(section, accepted.height, low, self._newest, by))
         self._late += lines_of(batch, rows.filter(is_late)[ROW].to_list(), {})
         reasons = dict(typed.rejected.iter_rows())
         self._rejected += lines_of(batch, list(reasons), reasons)
+
+    def _divided(self, tuples: pl.DataFrame) -> dict[Table, Section]:
+        if tuples.height < MANY:
+            return {}
+        return {
+            stem_table(self._stream.name, of): self._writer.write(divided(tuples, of))
+            for of in self._keys
+        }
 
     def _late_below(self, rows: pl.DataFrame) -> pl.Series:
         own = newest_before(rows, self._newest) - self._stream.lateness

@@ -16,8 +16,9 @@ import polars as pl
 
 from thalweg.engine.shared.expressions import rowwise
 from thalweg.engine.shared.expressions.casts import cast
-from thalweg.engine.shared.expressions.rowwise import by_row
+from thalweg.engine.shared.expressions.rowwise import row_by_row
 from thalweg.engine.shared.frames import dtype
+from thalweg.engine.shared.ingest.plain_texts import WHOLE_IN_DOUBLE, plain_values
 from thalweg.plan.types import (
     BIGINT,
     BOOLEAN,
@@ -30,7 +31,6 @@ from thalweg.plan.types import (
     decimal,
 )
 
-WHOLE_IN_DOUBLE = 1 << 53  # up to here every whole number is a DOUBLE
 MOST_SHOWN = 100  # characters of a value in a message
 
 _EPOCH = datetime(1970, 1, 1)
@@ -120,13 +120,37 @@ def _number(x: pl.Expr, source: SqlType, given: pl.DataType, wanted: SqlType) ->
 
 
 def _from_text(x: pl.Expr, wanted: SqlType) -> pl.Expr:
+    if wanted.kind is Kind.VARCHAR:
+        return x
+    return x.map_batches(lambda texts: _read(texts, wanted), return_dtype=dtype(wanted))
+
+
+def _read(texts: pl.Series, wanted: SqlType) -> pl.Series:
+    """Plain texts all at once, the rest one by one: a bad value costs no more than itself."""
+    quick = plain_values(texts, wanted)
+    if quick is None:
+        return _one_by_one(texts, wanted)
+    if wanted.kind is Kind.DOUBLE:
+        quick = quick + 0.0  # no -0.0
+    left = quick.is_null() & texts.is_not_null()
+    if not left.any():
+        return quick
+    slowly = _one_by_one(texts.filter(left), wanted)
+    if slowly.null_count() == len(slowly):
+        return quick
+    places = left.cum_sum().cast(pl.Int64) - 1
+    return pl.select(pl.when(left).then(slowly.gather(places)).otherwise(quick)).to_series()
+
+
+def _one_by_one(texts: pl.Series, wanted: SqlType) -> pl.Series:
     match wanted.kind:
         case Kind.DECIMAL:
-            return by_row(lambda v: exact_decimal(v, wanted.scale), dtype(wanted), x)
+            return row_by_row(lambda v: exact_decimal(v, wanted.scale), dtype(wanted), [texts])
         case Kind.DOUBLE:
-            return by_row(double_of_text, dtype(wanted), x)
+            return row_by_row(double_of_text, dtype(wanted), [texts])
         case _:
-            return cast(x, VARCHAR, wanted)
+            frame = texts.alias("x").to_frame()
+            return frame.select(cast(pl.col("x"), VARCHAR, wanted)).to_series()
 
 
 def exact_decimal(text: str, scale: int) -> Decimal | None:

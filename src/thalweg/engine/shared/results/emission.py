@@ -45,6 +45,11 @@ class Emission:
     rows: pl.DataFrame
     mark: EndMark | None = None
 
+    @property
+    def height(self) -> int:
+        """How many rows."""
+        return self.rows.height
+
     def ordinals(self) -> np.ndarray:
         """Each row's place among those of its instant."""
         return ordinals(self.rows[TS].to_numpy())
@@ -61,6 +66,10 @@ class FamilyEmission:
     low: int
     upto: int
     rows: pl.DataFrame
+
+    @property
+    def height(self) -> int:
+        return self.rows.height
 
     def each(self) -> Iterator[Emission]:
         """Member by member, those that have rows; nothing is copied."""

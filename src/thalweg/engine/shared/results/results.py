@@ -16,17 +16,14 @@ class Results:
     """The result segments of one data directory."""
 
     def __init__(self, files: Folder) -> None:
+        self.files = files
         self.folder, self._pushed = files / "results", files / "pushed"
         self._reader = SegmentReader()
         self._by_tick: dict[int, set[str]] | None = None  # files, once somebody has to know
 
     def rows(self, segments: Sequence[Segment]) -> pl.DataFrame:
         """One query's rows of one tick, from the tasks that made them."""
-        frames = [self._reader.read(self.folder, s).frame for s in segments]
-        if len(frames) == 1:
-            return frames[0]
-        columns = [c for c in frames[0].columns if c not in (TS, OP)]
-        return pl.concat(frames).sort(TS, OP, *columns, nulls_last=False)
+        return in_order([self._reader.read(self.folder, s).frame for s in segments])
 
     def group_rows(self, segments: Sequence[Segment], op: ph.Group) -> pl.DataFrame:
         """A representative's rows of one tick."""
@@ -68,6 +65,14 @@ class Results:
         """Remove all other files: what a tick that failed has left behind."""
         self._reader.keep_only(self.folder, bundles)
         self.folder.sweep(bundles)
+
+
+def in_order(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Rows of one query from several tasks, each of which has them in order."""
+    if len(frames) == 1:
+        return frames[0]
+    columns = [c for c in frames[0].columns if c not in (TS, OP)]
+    return pl.concat(frames).sort(TS, OP, *columns, nulls_last=False)
 
 
 def _tick_of(bundle: str) -> int:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from thalweg.engine.shared.compile.encoding import CODEC
 from thalweg.engine.shared.state.connection import Connection
+from thalweg.engine.shared.state.names import Table
 from thalweg.engine.shared.state.segments import Section
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.expr import Expr
@@ -28,7 +29,8 @@ class Partition(NamedTuple):
 class Landed(NamedTuple):
     """Tuples of one partition that have landed, or a promise about them (no section).
 
-    Rows below the floor came too late: the floor was raised while their file was written.
+    Rows below the floor came too late: the floor was raised while their file was written. `shift`
+    is to be added to positions: who wrote the file did not know how many tuples come before.
     """
 
     stream: str
@@ -37,6 +39,7 @@ class Landed(NamedTuple):
     rows: int  # accepted ones
     section: Section | None = None
     floor: int = BEGINNING
+    shift: int = 0
 
 
 class Relation(NamedTuple):
@@ -103,8 +106,9 @@ class Inputs:
 
     # --- landed tuples
 
-    def land(self, landed: Landed) -> int:
-        """Gives the number under which it is listed; numbers grow."""
+    def land(self, landed: Landed, divided: Mapping[Table, Section] | None = None) -> int:
+        """Gives the number under which it is listed; numbers grow. `divided` are the same tuples in
+        the order of SteMs."""
         section = landed.section or Section("", 0, 0)
         with self._db.transaction() as db:
             listed = db.execute(
@@ -112,26 +116,42 @@ class Inputs:
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (*landed[:4], section.file or None, section.offset, section.size, landed.floor),
             )
-        return int(listed.lastrowid or 0)
+            number = int(listed.lastrowid or 0)
+            if landed.shift:
+                shifted = (number, landed.stream, landed.shift)
+                db.execute("INSERT INTO shifted VALUES (?, ?, ?)", shifted)
+            db.executemany(
+                "INSERT INTO divided VALUES (?, ?, ?, ?, ?, ?)",
+                [(number, landed.stream, name, *of) for name, of in (divided or {}).items()],
+            )
+        return number
 
     def landed(self) -> list[tuple[int, Landed]]:
         """In order of arrival."""
         sql = (
-            "SELECT id, stream, partition, newest, rows, file, start, size, floor "
-            "FROM landed ORDER BY id"
+            "SELECT id, l.stream, partition, newest, rows, file, start, size, floor, "
+            "coalesce(shift, 0) FROM landed l LEFT JOIN shifted ON landed = id ORDER BY id"
         )
         return [
-            (
-                id_,
-                Landed(s, p, newest, rows, Section(file, start, size) if file else None, floor),
-            )
-            for id_, s, p, newest, rows, file, start, size, floor in self._db.all(sql)
+            (id_, Landed(s, p, new, rows, Section(file, start, size) if file else None, *more))
+            for id_, s, p, new, rows, file, start, size, *more in self._db.all(sql)
         ]
+
+    def divided(self) -> dict[int, dict[Table, Section]]:
+        """Of landed tuples, by number: where they lie in the order of SteMs."""
+        found: dict[int, dict[Table, Section]] = {}
+        sql = "SELECT landed, name, file, start, size FROM divided"
+        for number, name, *of in self._db.all(sql):
+            found.setdefault(number, {})[Table(name)] = Section(*of)
+        return found
 
     def take(self, ids: Iterable[int]) -> None:
         """These have been in a tick."""
         with self._db.transaction() as db:
-            db.executemany("DELETE FROM landed WHERE id = ?", [(i,) for i in ids])
+            gone = [(i,) for i in ids]
+            db.executemany("DELETE FROM landed WHERE id = ?", gone)
+            db.executemany("DELETE FROM shifted WHERE landed = ?", gone)
+            db.executemany("DELETE FROM divided WHERE landed = ?", gone)
 
     def landed_files(self) -> set[str]:
         rows = self._db.all("SELECT DISTINCT file FROM landed WHERE file IS NOT NULL")
@@ -302,7 +322,8 @@ class Inputs:
     def delete(self, stream: str) -> None:
         """A later stream of the same name starts from nothing."""
         tables = (
-            "partitions batches landed resume_points floors set_aside stems kept_columns relations"
+            "partitions batches landed shifted divided resume_points floors set_aside stems "
+            "kept_columns relations"
         )
         with self._db.transaction() as db:
             for table in tables.split():

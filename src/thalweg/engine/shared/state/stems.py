@@ -15,6 +15,7 @@ from thalweg.engine.shared.state import tables
 from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.state.names import stem_table
 from thalweg.engine.shared.state.segments import Mapped
+from thalweg.engine.shared.state.weighing import weigh
 from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.expr import Expr
 from thalweg.plan.windows import BEGINNING
@@ -30,8 +31,21 @@ def own_new_tuples(task: Task, stream: str, keys: tuple[Expr, ...]) -> Mapped:
     """Those of them that this task stores, and that alone can meet rows of its own hashes."""
     if task.is_alone:
         return new_tuples(task, stream, keys)
-    hashed = _new_hashed(task, stream, keys)
-    return task.once(("own", stream, keys), lambda: Mapped(hashed.filter(task.owns_hash()).sort(H)))
+    return task.once(("own", stream, keys), lambda: Mapped(_own(task, stream, keys).sort(H)))
+
+
+def _own(task: Task, stream: str, keys: tuple[Expr, ...]) -> pl.DataFrame:
+    """Many tuples lie by their hashes; the others are read whole."""
+    own, rest = task.landed_by(stream, stem_table(stream, keys))
+    if not own:
+        return _new_hashed(task, stream, keys).filter(task.owns_hash())
+    hashed = _hashed(rest, keys)
+    return concat([*own, hashed.filter(task.owns_hash()).select(own[0].columns)], own[0])
+
+
+def divided(rows: pl.DataFrame, keys: tuple[Expr, ...]) -> pl.DataFrame:
+    """Tuples in the order of a SteM."""
+    return _hashed(rows, keys).sort(H)
 
 
 def _new_hashed(task: Task, stream: str, keys: tuple[Expr, ...]) -> pl.DataFrame:
@@ -59,7 +73,7 @@ def _own_between(
 ) -> pl.DataFrame:
     fresh = own_new_tuples(task, stream, keys).frame
     parts = []
-    for mapped in task.stored_between(stem_table(stream, keys), low, high):
+    for mapped in task.own_between(stem_table(stream, keys), low, high):
         segment = mapped.segment
         assert segment is not None
         frame = aligned(mapped.frame, fresh)
@@ -86,7 +100,8 @@ def stem_segments(
     if _is_fresh(task, stream, keys):
         found = reindexed(task, stream, keys)
     else:
-        stored = task.stored_between(stem_table(stream, keys), since, before)
+        stored_between = task.own_between if own else task.stored_between
+        stored = stored_between(stem_table(stream, keys), since, before)
         found = [_whole(task, stream, m) for m in stored]
     fresh = (own_new_tuples if own else new_tuples)(task, stream, keys)
     return [*found, fresh] if fresh.frame.height else found
@@ -116,7 +131,7 @@ def reindexed(task: Task, stream: str, keys: tuple[Expr, ...]) -> list[Mapped]:
     def make() -> list[Mapped]:
         # A tuple that was stored without the key gets NULL for it: it lies behind the horizon of
         # whoever joins by this key, but others still need it.
-        like = task.landed(stream)
+        like = task.empty_tuples(stream)
         stored = [aligned(m.frame, like) for m in task.stored(task.spec.backfill[stream][0])]
         return [Mapped(_hashed(f, keys).sort(H)) for f in stored]
 
@@ -126,11 +141,12 @@ def reindexed(task: Task, stream: str, keys: tuple[Expr, ...]) -> list[Mapped]:
 def store(task: Task, stream: str) -> None:
     """Append the new tuples that this task owns to each of the stream's SteMs."""
     floor = task.spec.floors.get(stream, BEGINNING)
-    landed = task.landed(stream)
-    if landed.height:
-        task.report.oldest[stream] = int(landed[TS].min())  # type: ignore[arg-type]
     for keys in task.plan.stems[stream]:
-        mine = between(own_new_tuples(task, stream, keys).frame, floor, FOREVER)
+        new = own_new_tuples(task, stream, keys)
+        if new.frame.height:
+            task.report.oldest[stream] = int(new.frame[TS].min())  # type: ignore[arg-type]
+            weigh(task, stream, keys, new)
+        mine = between(new.frame, floor, FOREVER)
         if mine.height:
             tables.append(
                 task, stem_table(stream, keys), mine, _still_needed(floor), low=TS, high=TS

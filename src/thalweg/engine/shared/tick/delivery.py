@@ -23,6 +23,7 @@ from thalweg.engine.shared.results.emission import (
     Outlet,
     TickOutput,
 )
+from thalweg.engine.shared.results.large import LARGE, Each, LargeEmission, Part
 from thalweg.engine.shared.results.results import Results
 from thalweg.engine.shared.state.names import (
     ENDED,
@@ -52,10 +53,13 @@ class Pushed:
 
 
 class Delivery:
-    """`outlet` gets what ticks say."""
+    """`outlet` gets what ticks say; `each` runs tasks that encode what is much."""
 
-    def __init__(self, roster: Roster, results: Results, plan_files: PlanFiles) -> None:
+    def __init__(
+        self, roster: Roster, results: Results, plan_files: PlanFiles, each: Each | None = None
+    ) -> None:
         self.outlet: Outlet = NoOutlet()
+        self.each = each
         self._roster, self._results, self._plan_files = roster, results, plan_files
         self._pushed: dict[str, Pushed] = {}
         self._made_for: int | None = None  # the roster's version
@@ -108,7 +112,7 @@ class Delivery:
             *self._family_emissions(said),
         ]
         self.outlet.deliver(TickOutput(cut.number, emissions, lambda q: self._quiet(cut, q)))
-        return sum(e.rows.height for e in emissions)
+        return sum(e.height for e in emissions)
 
     def _quiet(self, cut: Cut, query: str) -> Emission | None:
         registered, run = self._roster.queries.get(query), self._roster.run_of(query)
@@ -127,8 +131,15 @@ class Delivery:
                 yield closing(run.name, run.replaces)
         for name, segments in sorted(said.by_run(), key=itemgetter(0)):
             if name in queries and name not in group_of:
-                run, rows = queries[name], self._results.rows(segments)
-                yield Emission(name, run.number, run.columns, *said.range_of(run), rows)
+                yield self._emission(queries[name], segments, *said.range_of(queries[name]))
+
+    def _emission(self, run: Run, segments: list[Segment], low: int, upto: int) -> Emission:
+        if self.each is not None and sum(s.rows for s in segments) >= LARGE:
+            files = self._results.files
+            whole = Part(run.name, run.number, run.columns, files, tuple(segments), low, upto)
+            return LargeEmission(whole, self.each, lambda: self._results.rows(segments))
+        rows = self._results.rows(segments)
+        return Emission(run.name, run.number, run.columns, low, upto, rows)
 
     def _family_emissions(self, said: _Said) -> Iterator[FamilyEmission]:
         for name, wanted in self._wanted().items():

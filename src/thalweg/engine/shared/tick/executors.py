@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from thalweg.engine.shared.tick.resident_jobs import residents_of
 from thalweg.engine.shared.tick.residents import NoResidents
@@ -23,6 +23,10 @@ class Executor(Protocol):
 
     def run(self, packed: bytes, tasks: int, levels: int, shares: int) -> list[bytes]:
         """Either of several tasks that have some of the rows each, or of some that share runs."""
+        ...
+
+    def each(self, do: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """A task for each item, beside ticks: what they give, in the items' order."""
         ...
 
 
@@ -44,6 +48,9 @@ class InProcess:
             ]
             inboxes = [[x for x in shipments if x[0] == n] for n in range(tasks)]
         return _reports(shipment for inbox in inboxes for shipment in inbox)
+
+    def each(self, do: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        return [do(item) for item in items]
 
 
 class OnSpark:
@@ -67,6 +74,9 @@ class OnSpark:
             shipments = delivered.mapPartitionsWithIndex(_level(packed, level))
         return _reports(shipments.collect())
 
+    def each(self, do: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        return list(self.context.parallelize(items, max(1, len(items))).map(do).collect())
+
 
 class OnResidents:
     """Ticks of one level at tasks that stay (`residents`); others, and those that no such task can
@@ -86,6 +96,9 @@ class OnResidents:
         else:
             self.residents.release()  # the job wants their slots
         return self._jobs.run(packed, tasks, levels, shares)
+
+    def each(self, do: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        return self._jobs.each(do, items)
 
     def close(self) -> None:
         self.residents.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from thalweg.engine.shared.state.folder import Folder
@@ -10,6 +12,17 @@ from thalweg.engine.shared.state.segments import Section, Segment
 
 PLANS = "plans"  # the folder of files that tell tasks what to do
 LANDED = "landed"  # the folder of tuples that wait for a tick
+
+
+class NewTuples(NamedTuple):
+    """Tuples that have landed: those below the floor do not count, and to positions the shift is to
+    be added. Where they are many, they also lie in the order of SteMs, so that a task reads what it
+    owns."""
+
+    section: Section
+    floor: int
+    shift: int
+    divided: dict[Table, Section]
 
 
 class GroupSpec(msgspec.Struct, frozen=True):
@@ -27,7 +40,7 @@ class TickSpec(msgspec.Struct, frozen=True):
     tasks: int
     plan: str  # the file that holds the plan; a worker reads it once
     ranges: dict[str, tuple[int, int]]  # flow -> the instants [from, upto) that become final
-    landed: dict[str, list[tuple[Section, int]]]  # stream -> its new tuples, in order; a floor
+    landed: dict[str, list[NewTuples]]  # stream -> its new tuples, in order of arrival
     ended: list[str]  # streams of which no tuple will come any more
     segments: list[Segment]
     orders: dict[str, list[list[int]]]  # join -> for each input, the order in which to probe
@@ -38,7 +51,17 @@ class TickSpec(msgspec.Struct, frozen=True):
     reduced: dict[str, int]  # relation -> its changes below become what is left of them
     rejects_from: dict[str, int]  # relation -> what it rejected before has been reported
     shares: tuple[tuple[str, ...], ...] = ()  # of runs by task, where one task has all rows
+    starts: tuple[int, ...] = ()  # of tasks' ranges of hashes; nothing: of equal width
+    buckets: tuple[int, ...] = ()  # where those begin whose rows are to be counted
     held: dict[str, bytes] = {}  # query -> what the version before it held at its start
+
+
+class HotKey(msgspec.Struct, frozen=True):
+    """A value of a SteM's key that many of a tick's new tuples have."""
+
+    stream: str
+    key: str
+    rows: int
 
 
 class TaskReport(msgspec.Struct):
@@ -50,6 +73,8 @@ class TaskReport(msgspec.Struct):
     pushed: list[Segment]  # of families; gone with the tick
     matches: dict[str, list[int]]  # "join/input/target" -> [rows that probed, rows that matched]
     oldest: dict[str, int] = msgspec.field(default_factory=dict)  # of new tuples, by stream
-    rows_in: int = 0
     busy_s: float = 0.0
+    cpu_s: float = 0.0
+    rows_by_bucket: dict[int, int] = msgspec.field(default_factory=dict)  # by where it begins
+    hottest: list[HotKey] = msgspec.field(default_factory=list)
     seconds: dict[str, float] = msgspec.field(default_factory=dict)

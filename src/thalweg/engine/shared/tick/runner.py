@@ -35,7 +35,7 @@ from thalweg.engine.shared.state.names import (
 from thalweg.engine.shared.state.segments import BundleWriter
 from thalweg.engine.shared.tick.messages import PLANS, TaskReport, TickSpec
 from thalweg.engine.shared.tick.plan import Flow, Plan
-from thalweg.engine.shared.tick.task import HASH_SPACE, READER, Task, carried
+from thalweg.engine.shared.tick.task import READER, Task, carried
 from thalweg.plan.windows import BEGINNING
 
 Shipment = tuple[int, dict[str, list[bytes]]]  # to which task, what is in its channels
@@ -174,7 +174,7 @@ def _edges(flow: Flow) -> list[tuple[ph.AnyOp, ph.AnyOp]]:
 
 def _hand_on(task: Task, flow: Flow, op: ph.AnyOp, outgoing: list[dict[str, list[bytes]]]) -> None:
     """Rows of this level that an Exchange brings to the tasks that own them."""
-    plan, tasks = task.plan, task.spec.tasks
+    plan = task.plan
     if not (isinstance(op, ph.Exchange) and ph.moves(op)):
         return
     if plan.level_of(op) != task.level + 1 or channel(task, flow, op) in outgoing[task.number]:
@@ -189,8 +189,7 @@ def _hand_on(task: Task, flow: Flow, op: ph.AnyOp, outgoing: list[dict[str, list
             boxes.setdefault(box, []).append(everything)
         return
     hashes = key_hashes(frame, [to_polars(k) for k in op.keys])
-    for to in range(tasks):
-        low, high = HASH_SPACE * to // tasks, HASH_SPACE * (to + 1) // tasks - 1
+    for to, (low, high) in enumerate(task.ranges):
         part = frame.filter((hashes >= low) & (hashes <= high))
         if part.height:
             outgoing[to].setdefault(box, []).append(_packed(part))
@@ -226,6 +225,7 @@ def _finish(task: Task) -> bytes:
     task.report.added = task.writer.close()
     task.report.results = task.results.close()
     task.report.pushed = task.pushed.close()
+    task.report.cpu_s = task.cpu_s
     task.report.busy_s = time.perf_counter() - task.began
     return msgspec.msgpack.encode(task.report)
 

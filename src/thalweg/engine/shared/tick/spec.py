@@ -8,10 +8,10 @@ from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.compile.planning import floor_of
 from thalweg.engine.shared.kernels.join.probing import probing_order
 from thalweg.engine.shared.state.names import Table, stem_table
-from thalweg.engine.shared.state.segments import Section, Segment
+from thalweg.engine.shared.state.segments import Segment
 from thalweg.engine.shared.state.store import Store
 from thalweg.engine.shared.tick.cut import Cut
-from thalweg.engine.shared.tick.messages import GroupSpec, TickSpec
+from thalweg.engine.shared.tick.messages import GroupSpec, NewTuples, TickSpec
 from thalweg.engine.shared.tick.plan import Plan
 from thalweg.engine.shared.tick.task_assignment import Share
 from thalweg.plan.windows import BEGINNING, FOREVER
@@ -28,6 +28,8 @@ def tick_spec(
     groups: dict[str, GroupSpec],
     shares: tuple[Share, ...],
     held: dict[str, bytes],
+    starts: tuple[int, ...] = (),
+    buckets: tuple[int, ...] = (),
 ) -> TickSpec:
     return TickSpec(
         files=store.files,
@@ -46,6 +48,8 @@ def tick_spec(
         reduced=cut.reduced,
         rejects_from={s: store.inputs.relation(s).reported for s in plan.signed},
         shares=shares,
+        starts=starts,
+        buckets=buckets,
         held=held,
     )
 
@@ -60,13 +64,15 @@ def floors_of(cut: Cut, plan: Plan) -> dict[str, int]:
     }
 
 
-def _landed(store: Store, cut: Cut) -> dict[str, list[tuple[Section, int]]]:
-    """A cut's tuples by stream, in order of arrival; those below the floor do not count."""
+def _landed(store: Store, cut: Cut) -> dict[str, list[NewTuples]]:
+    """A cut's tuples by stream, in order of arrival."""
     wanted = set(cut.landed)
-    found: dict[str, list[tuple[Section, int]]] = {}
+    found: dict[str, list[NewTuples]] = {}
+    divided = store.inputs.divided()
     for id_, landed in store.inputs.landed():
         if id_ in wanted and landed.section is not None:
-            found.setdefault(landed.stream, []).append((landed.section, landed.floor))
+            new = NewTuples(landed.section, landed.floor, landed.shift, divided.get(id_, {}))
+            found.setdefault(landed.stream, []).append(new)
     return found
 
 

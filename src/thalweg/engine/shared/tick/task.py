@@ -10,8 +10,10 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any, TypeVar
 
+import numpy as np
 import polars as pl
 from msgspec import structs
 
@@ -31,15 +33,15 @@ from thalweg.engine.shared.state.names import Table, state_table, stem_table
 from thalweg.engine.shared.state.segments import (
     BundleWriter,
     Mapped,
+    Section,
     Segment,
     SegmentReader,
     read_section,
 )
-from thalweg.engine.shared.tick.messages import LANDED, TaskReport, TickSpec
+from thalweg.engine.shared.tick.messages import LANDED, NewTuples, TaskReport, TickSpec
 from thalweg.engine.shared.tick.plan import Flow, Plan
+from thalweg.plan.buckets import SPACE, even
 from thalweg.plan.windows import BEGINNING
-
-HASH_SPACE = 1 << 64
 
 R = TypeVar("R")
 
@@ -56,9 +58,10 @@ class Task:
     ) -> None:
         self.spec, self.plan, self.number, self.level = spec, plan, number, level
         self._kernels = kernels
-        self.began = time.perf_counter()
-        self.low = HASH_SPACE * number // spec.tasks
-        self.high = HASH_SPACE * (number + 1) // spec.tasks - 1
+        self.began, self._began_cpu = time.perf_counter(), time.process_time()
+        starts = (*(spec.starts or even(spec.tasks)), SPACE)
+        self.ranges = [(a, b - 1) for a, b in pairwise(starts)]  # of all tasks
+        self.low, self.high = self.ranges[number]
         # A task that is tried again writes files of its own: the first try's may still be mapped.
         bundle = f"{spec.tick:010d}-{level}-{number}-{uuid.uuid4().hex[:8]}.arrow"
         self.writer = BundleWriter(spec.files / "segments", bundle)
@@ -100,6 +103,11 @@ class Task:
         return pl.col(column).is_between(self.low, self.high)
 
     @property
+    def cpu_s(self) -> float:
+        """Of this process since the task began; a worker has one task at a time."""
+        return time.process_time() - self._began_cpu
+
+    @property
     def is_alone(self) -> bool:
         return self.spec.tasks == 1
 
@@ -113,6 +121,15 @@ class Task:
         """Those whose instants overlap [low, high)."""
         found = self._by_table.get(table, ())
         return [self.read(s) for s in found if s.high >= low and s.low < high]
+
+    def own_between(self, table: str, low: int, high: int) -> list[Mapped]:
+        """The same, without those that have no hash of this task's."""
+        found = self._by_table.get(table, ())
+        return [
+            self.read(s)
+            for s in found
+            if s.high >= low and s.low < high and s.first <= self.high and s.last >= self.low
+        ]
 
     def segments_of(self, table: str) -> list[Segment]:
         return self._by_table.get(table, [])
@@ -134,16 +151,38 @@ class Task:
         return self.once(("landed", stream), lambda: self._read_landed(stream))
 
     def _read_landed(self, stream: str) -> pl.DataFrame:
+        empty = self.empty_tuples(stream)
+        new = self.spec.landed.get(stream, ())
+        return concat([self._whole(n, n.section, empty) for n in new], empty)
+
+    def _whole(self, new: NewTuples, section: Section, like: pl.DataFrame) -> pl.DataFrame:
+        rows = aligned(read_section(self.spec.files / LANDED, section), like)
+        return _in_place(rows, new)
+
+    def landed_by(self, stream: str, table: Table) -> tuple[list[pl.DataFrame], pl.DataFrame]:
+        """Of the new tuples, those that this task owns by a SteM's hash, with `_h`, from where they
+        lie in the order of that SteM; and all tuples that do not."""
+        empty = self.empty_tuples(stream)
+        hashed = empty.with_columns(pl.Series(H, [], dtype=pl.UInt64))
+        own, rest = [], []
+        for new in self.spec.landed.get(stream, ()):
+            section = new.divided.get(table)
+            if section is None:
+                rest.append(self._whole(new, new.section, empty))
+                continue
+            rows = aligned(read_section(self.spec.files / LANDED, section), hashed)
+            hashes = rows[H].to_numpy()
+            first = int(np.searchsorted(hashes, np.uint64(self.low)))
+            last = int(np.searchsorted(hashes, np.uint64(self.high), side="right"))
+            own.append(_in_place(rows.slice(first, last - first), new))
+        return own, concat(rest, empty)
+
+    def empty_tuples(self, stream: str) -> pl.DataFrame:
+        """No tuples, in the columns that new ones have."""
         schema = self.stream_schema(stream)
         if stream in self.plan.signed:
             schema["_w"] = pl.Int64
-        empty, frames = pl.DataFrame(schema=schema), []
-        for section, floor in self.spec.landed.get(stream, ()):
-            rows = aligned(read_section(self.spec.files / LANDED, section), empty)
-            frames.append(rows if floor == BEGINNING else rows.filter(pl.col(TS) >= floor))
-        frame = concat(frames, empty)
-        self.report.rows_in += frame.height
-        return frame
+        return pl.DataFrame(schema=schema)
 
     def stream_schema(self, stream: str) -> dict[str, Any]:
         """A stream's tuples as tasks see them."""
@@ -180,6 +219,12 @@ class Task:
 
     def state_table(self, flow: Flow, op: ph.AnyOp, part: str = "state") -> Table:
         return state_table(flow.name, self.plan.name_of(op), part)
+
+
+def _in_place(rows: pl.DataFrame, new: NewTuples) -> pl.DataFrame:
+    if new.shift:
+        rows = rows.with_columns(pl.col(POS) + new.shift)
+    return rows if new.floor == BEGINNING else rows.filter(pl.col(TS) >= new.floor)
 
 
 def carried(task: Task, flow: Flow, op: ph.AnyOp) -> str:

@@ -17,6 +17,7 @@ from thalweg.engine.shared.state.store import Store
 from thalweg.engine.shared.tick.commit import Commit
 from thalweg.engine.shared.tick.cut import Cut, IsIdle, Log, begins, write_cut
 from thalweg.engine.shared.tick.delivery import Delivery
+from thalweg.engine.shared.tick.division import Division
 from thalweg.engine.shared.tick.executors import Executor
 from thalweg.engine.shared.tick.measures import Tick, added, phases_of, rows_by_run
 from thalweg.engine.shared.tick.messages import TaskReport
@@ -63,6 +64,7 @@ class Ticks:
         self._delivery, self._commit, self._plan_files = delivery, commit, plan_files
         self._observed, self._settings = observed, settings
         self._plan: tuple[object, Plan] | None = None  # with what it was made for
+        self.division = Division()
 
     @property
     def plan(self) -> Plan:
@@ -132,11 +134,13 @@ class Ticks:
         self._roster.settle(begun)
         seconds = added([r.seconds for r in reports])
         self._observed.record(cut.rows, rows_by_run(reports), seconds)
+        if cut.tasks > 1:
+            self.division.learn(reports, cut.rows)
         marks.append(time.perf_counter())
         tasks = len(reports) if cut.tasks == 1 else cut.tasks
         return Tick(
             cut.number,
-            max((r.rows_in for r in reports), default=0),
+            sum(rows for stream, rows in cut.rows.items() if stream in plan.stems),
             rows_out,
             marks[-1] - began,
             tasks,
@@ -183,6 +187,8 @@ class Ticks:
             groups=self._delivery.group_specs(),
             shares=divided,
             held=self._held(cut),
+            starts=self.division.starts(cut.tasks) if cut.tasks > 1 else (),
+            buckets=self.division.buckets if cut.tasks > 1 else (),
         )
         encoded = msgspec.msgpack.encode(spec)
         packed = self.executor.run(encoded, cut.tasks, plan.depth, len(divided) or 1)

@@ -51,7 +51,7 @@ class DirectReader:
 
     def _blocks(self, file: str) -> Iterator[Block]:
         first = 0
-        with _opened(file) as lines:
+        with opened(file) as lines:
             while some := list(islice(lines, self._rows)):
                 text = b"".join(some)
                 yield Block(file, first, text if text.endswith(b"\n") else text + b"\n")
@@ -66,6 +66,6 @@ class DirectReader:
                 first += batch.num_rows
 
 
-def _opened(file: str) -> BinaryIO:
+def opened(file: str) -> BinaryIO:
     path = Path(file)
     return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")

@@ -1,7 +1,8 @@
 """JSON lines: a row is an object in a line; a key that it lacks is NULL.
 
-Arrow's reader takes a block at once if every line is an object with values of the declared types;
-else the lines are read one by one, and what is no object is refused.
+Arrow's reader takes a block at once if every line is an object with values of the declared types.
+If not, the block is cut into pieces, and those at fault again; what is left then is read line by
+line, and what is no object is refused.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from thalweg.engine.shared.ingest.values import WHOLE_IN_DOUBLE
-from thalweg.engine.sources.files.lines import Block, is_utf8, refused, together
+from thalweg.engine.sources.files.lines import Block, Lines, is_utf8, refused, together
 from thalweg.engine.sources.files.text_columns import typed_columns
 from thalweg.engine.sources.rows import columns_of, frame_of_rows
 from thalweg.plan.catalog import StreamDef
@@ -30,6 +31,9 @@ _ARROW: dict[Kind, pa.DataType] = {
     Kind.DOUBLE: pa.float64(),
 }
 _BLOCK_BYTES = 1 << 24
+_PIECES = 16  # of lines that are not plain together
+_MOST_BAD = 4  # of these; where more are, further cuts do not pay
+_FEW = 256  # lines that are read one by one rather than cut again
 
 
 class JsonLines:
@@ -50,7 +54,28 @@ class JsonLines:
 
     def frame(self, block: Block) -> pl.DataFrame:
         rows = self._all_plain(block.text.replace(b"\r\n", b"\n"))
-        return typed_columns(self._one_by_one(block) if rows is None else rows, self._types)
+        if rows is None:
+            rows = together(self._in_pieces(block, block.numbered()))
+        return typed_columns(rows, self._types)
+
+    def _in_pieces(self, block: Block, lines: Lines) -> list[pl.DataFrame]:
+        """The rows of lines that are not all plain."""
+        if len(lines) <= _FEW:
+            return [self._one_by_one(block, lines)]
+        size = -(-len(lines) // _PIECES)
+        pieces = [lines[i : i + size] for i in range(0, len(lines), size)]
+        plain = [self._all_plain(b"".join(x + b"\n" for _, x in piece)) for piece in pieces]
+        again = (
+            self._in_pieces if sum(x is None for x in plain) <= _MOST_BAD else self._all_one_by_one
+        )
+        return [
+            part
+            for piece, rows in zip(pieces, plain, strict=True)
+            for part in (again(block, piece) if rows is None else [rows])
+        ]
+
+    def _all_one_by_one(self, block: Block, lines: Lines) -> list[pl.DataFrame]:
+        return [self._one_by_one(block, lines)]
 
     def _all_plain(self, text: bytes) -> pl.DataFrame | None:
         # Lines that all start with { and end with } can't continue each other: a row a line.
@@ -82,11 +107,11 @@ class JsonLines:
             for name, pattern in self._other_spelling.items()
         )
 
-    def _one_by_one(self, block: Block) -> pl.DataFrame:
+    def _one_by_one(self, block: Block, lines: Lines) -> pl.DataFrame:
         """All lines that are objects as one frame, the others refused where they stand."""
         objects: list[dict[str, Any]] = []
         bad: list[tuple[int, pl.DataFrame]] = []  # behind so many objects
-        for number, line in block.numbered():
+        for number, line in lines:
             try:
                 value = self._decode(line)
                 why = "not a JSON object"

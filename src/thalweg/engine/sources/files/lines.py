@@ -12,6 +12,8 @@ from thalweg.engine.shared.ingest.normalise import RAW, REFUSED
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
+Lines = list[tuple[int, bytes]]  # what a line is called by, and the line without its end
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -30,7 +32,7 @@ class Block:
     def count(self) -> int:
         return self.text.count(b"\n")
 
-    def numbered(self) -> list[tuple[int, bytes]]:
+    def numbered(self) -> Lines:
         """(line number from 1, line without its end) of the lines that are not blank."""
         lines = [x.removesuffix(b"\r") for x in self.text.removesuffix(b"\n").split(b"\n")]
         numbers = self.numbers or range(self.first + 1, self.first + 1 + len(lines))

@@ -18,8 +18,10 @@ from thalweg.engine.sources.errors import SourceError
 from thalweg.engine.sources.feed import Feed
 from thalweg.engine.sources.files.ahead import ahead
 from thalweg.engine.sources.files.direct import Part
+from thalweg.engine.sources.files.in_tasks import FilesInTasks, Unreachable
 from thalweg.engine.sources.files.lines import Block, LineFormat
-from thalweg.engine.sources.files.locate import File, natural_key
+from thalweg.engine.sources.files.locate import File
+from thalweg.engine.sources.files.progress import FileProgress
 
 _PARTS_AHEAD = 2
 
@@ -38,28 +40,21 @@ class Reader(Protocol):
         """File by file in the given order, and in order within a file."""
 
 
-class FileProgress(msgspec.Struct, frozen=True):
-    """What has landed: all files before this one, and so many of its rows (or lines)."""
-
-    file: str
-    rows: int
-    batch: int = -1  # of a watched folder
-
-    def rows_done(self, file: str) -> int | None:
-        """How many of a file's rows have landed; None means all of them."""
-        if file == self.file:
-            return self.rows
-        return None if natural_key(file) < natural_key(self.file) else 0
-
-
 class FileSource:
-    """All files of a place, read once. `by_file` makes each a partition of its own."""
+    """All files of a place, read once: by `tasks`, where that pays, else by this process. `by_file`
+    makes each a partition of its own."""
 
     def __init__(
-        self, place: Files, reader: Reader, lines: LineFormat | None, *, by_file: bool = False
+        self,
+        place: Files,
+        reader: Reader,
+        lines: LineFormat | None,
+        *,
+        by_file: bool = False,
+        tasks: FilesInTasks | None = None,
     ) -> None:
         self._place, self._reader, self._lines = place, reader, lines
-        self._by_file = by_file
+        self._by_file, self._tasks = by_file, tasks
 
     def run(self, feed: Feed) -> None:
         files = self._place.files()
@@ -82,6 +77,14 @@ class FileSource:
     ) -> None:
         """Land what the files hold, but for what has landed before; until the feed is stopped."""
         left = [f for f in files if done is None or done.rows_done(f.path) is not None]
+        if self._tasks is not None and feed.lands_in_tasks and self._tasks.pays(left, done):
+            try:
+                self._tasks.read(feed, left, done, partitions or {}, batch)
+                return
+            except Unreachable as file:
+                feed.warn(f"tasks can't open {file}, so the driver reads: share the folder")
+                done = _furthest(feed, len(partitions or (0,))) or done
+                left = [f for f in files if done is None or done.rows_done(f.path) is not None]
         with closing(
             ahead(self._reader.parts(left, feed.folder / "pieces"), _PARTS_AHEAD)
         ) as parts:

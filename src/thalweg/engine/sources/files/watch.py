@@ -10,7 +10,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from thalweg.engine.sources.feed import Feed
 from thalweg.engine.sources.files.locate import File, Place, literally, natural_key, plain_path
-from thalweg.engine.sources.files.source import FileProgress, FileSource
+from thalweg.engine.sources.files.progress import FileProgress
+from thalweg.engine.sources.files.source import FileSource
 
 _LOOK_S = 0.25
 # Spark's source of whole files; a file's content is only read by those who ask for it.

@@ -1,0 +1,176 @@
+"""Kafka's JSON into a standing join and many filters, beside native Structured Streaming.
+
+Native is what an engineer writes by hand: the join as one job, all filters as another with their
+constants in a broadcast table. Both read the same two topics to their end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pyspark.sql import functions as F  # noqa: N812
+from tests.engine.kafka_broker import Broker, missing
+from tests.engine.topics import Topic
+
+from bench.measure import CpuWatch, Stopwatch, process_cpu_s
+from bench.scale_events import COLUMNS, WINDOW_S, Events, distinct_joins
+from bench.warm import warmed
+from thalweg.cql import compile_script
+from thalweg.engine.session import spark_session
+from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.tick.executors import OnSpark
+from thalweg.engine.sources import open_source
+from thalweg.engine.sources.feed import Feed
+
+PARTITIONS = 2
+A_TICK = 200_000
+_WIDTH = 10.0  # of a filter's range of prices
+
+
+def kafka_rows(events: int, filters: int, seed: int, folder: Path) -> list[dict[str, Any]]:
+    """Nothing where there can be no broker."""
+    if missing() is not None:
+        return []
+    broker = Broker(folder / "broker")
+    try:
+        broker.wait()
+        with warmed(spark_session("local[2]")) as spark:
+            topics = _filled(spark, broker, events, seed, folder)
+            lows = np.random.default_rng(seed).uniform(0, 990, filters)
+            ways: dict[str, Callable[[], int]] = {
+                "kafka": lambda: _ours(spark, topics, lows, folder / "ours"),
+                "kafka, native": lambda: _native(spark, topics, lows, folder / "native"),
+            }
+            return [_row(way, do, broker, events, filters) for way, do in ways.items()]
+    finally:
+        broker.stop()
+
+
+def _row(
+    way: str, do: Callable[[], int], broker: Broker, events: int, filters: int
+) -> dict[str, Any]:
+    pid = broker._process.pid
+    watch, cpu, before = Stopwatch(), CpuWatch(), process_cpu_s(pid)
+    rows_out = do()
+    seconds, of_broker = watch.seconds, process_cpu_s(pid) - before
+    own = cpu.seconds - of_broker
+    return {
+        "what": "kafka",
+        "source": way,
+        "events": events,
+        "queries": filters + 1,
+        "rows out": rows_out,
+        "seconds": seconds,
+        "cpu s": own,
+        "broker cpu s": of_broker,
+        "us/event": own / events * 1e6,
+        "events/s": events / seconds,
+    }
+
+
+def _filled(spark: Any, broker: Broker, events: int, seed: int, folder: Path) -> dict[str, Topic]:
+    """A topic for each stream; each partition has its events in order of time."""
+    made = Events(events // 4, 4, seed, folder / "events")
+    topics = {}
+    for name in COLUMNS:
+        topics[name] = topic = Topic(spark, broker, f"scale-{name}", PARTITIONS)
+        for partition in range(PARTITIONS):
+            text = folder / f"{name}-{partition}.json"
+            lines = (line for tick in made._ticks for line in _lines(tick[name], partition))
+            text.write_text("\n".join(lines))
+            sent = spark.read.text(str(text)).coalesce(1)
+            sent = sent.select(F.col("value"), F.lit(partition).alias("partition"))
+            writer = sent.write.format("kafka").option("topic", topic.address.topic)
+            writer.option("kafka.bootstrap.servers", topic.address.servers).save()
+    return topics
+
+
+def _lines(rows: Any, partition: int) -> list[str]:
+    found: list[str] = rows.gather_every(PARTITIONS, partition).write_ndjson().splitlines()
+    return found
+
+
+# --- ours
+
+
+def _ours(spark: Any, topics: dict[str, Topic], lows: np.ndarray, folder: Path) -> int:
+    streams = "".join(
+        f"CREATE STREAM {name} ({columns}) TIMESTAMP BY ts BIGINT FROM '{topics[name].uri}';\n"
+        for name, columns in COLUMNS.items()
+    )
+    filters = "".join(
+        f"CREATE QUERY f{i} AS SELECT ISTREAM O.itemID, O.price FROM O [Now] "
+        f"WHERE O.price >= {low:.3f} AND O.price < {low + _WIDTH:.3f};\n"
+        for i, low in enumerate(lows)
+    )
+    compiled = compile_script(streams + distinct_joins(1) + filters)
+    engine = SharedEngine(folder, OnSpark(spark.sparkContext))
+    for stream in compiled.catalog.streams():
+        engine.add_stream(stream)
+    engine.add_queries(compiled.queries)
+
+    def feed(stream: Any) -> None:
+        open_source(stream, spark, folder, live=False).run(Feed(engine, stream))
+
+    threads = [threading.Thread(target=feed, args=(s,)) for s in compiled.catalog.streams()]
+    for thread in threads:
+        thread.start()
+    rows_out = 0
+    while True:
+        is_over = not any(thread.is_alive() for thread in threads)
+        enough = engine.landing.backlog() >= A_TICK
+        tick = engine.tick(limit=A_TICK) if is_over or enough else None
+        if tick is not None:
+            rows_out += tick.rows_out
+        elif is_over:
+            break
+        else:
+            threads[0].join(0.02)
+    engine.close()
+    return rows_out
+
+
+# --- native
+
+
+def _native(spark: Any, topics: dict[str, Topic], lows: np.ndarray, folder: Path) -> int:
+    constants = [(i, float(low), float(low) + _WIDTH) for i, low in enumerate(lows)]
+    table = F.broadcast(spark.createDataFrame(constants, "filter int, low double, high double"))
+    opened, closed = (_events(spark, topics[name], name) for name in ("O", "C"))
+    wanted = opened.join(table, (F.col("price") >= F.col("low")) & (F.col("price") < F.col("high")))
+    o = opened.withWatermark("at", "1 second").alias("o")
+    c = closed.withWatermark("at", "1 second").alias("c")
+    joined = o.join(
+        c,
+        F.expr(
+            "o.itemID = c.itemID AND o.at <= c.at "
+            f"AND o.at >= c.at - INTERVAL {WINDOW_S} SECONDS AND o.price > 0"
+        ),
+    ).select("o.itemID", "o.price", "c.buyerID")
+    jobs = [
+        frame.writeStream.format("noop")
+        .option("checkpointLocation", str(folder / name))
+        .trigger(availableNow=True)
+        .start()
+        for name, frame in (
+            ("filters", wanted.select("filter", "itemID", "price")),
+            ("join", joined),
+        )
+    ]
+    for job in jobs:
+        job.awaitTermination()
+    return sum(p.get("sink", {}).get("numOutputRows", 0) for j in jobs for p in j.recentProgress)
+
+
+def _events(spark: Any, topic: Topic, name: str) -> Any:
+    reader = spark.readStream.format("kafka").option("subscribe", topic.address.topic)
+    reader = reader.option("startingOffsets", "earliest")
+    reader = reader.option("kafka.bootstrap.servers", topic.address.servers)
+    reader = reader.option("maxOffsetsPerTrigger", A_TICK)
+    parsed = F.from_json(F.col("value").cast("string"), f"ts BIGINT, {COLUMNS[name]}").alias("e")
+    frame = reader.load().select(parsed).select("e.*")
+    return frame.withColumn("at", F.timestamp_millis("ts"))
