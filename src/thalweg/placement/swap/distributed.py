@@ -7,7 +7,7 @@ site has sub-queries that don't hang together, each is a node, as it says they c
 
 A node is *self-contained* if all its streams are delegated to it, else *partial*; it then has an
 incoming edge from the node that each missing stream is delegated to. As printed, the algorithm
-looks at one end of an edge only: begun at R, S never reaches the site of R ⋈ S. Both ends count here.
+looks at one end of an edge only: begun at R, S never reaches the site of R ⋈ S. Here both count.
 
 Since sub-queries share at most one stream, and the join graph is a tree, so is the DJG with its
 directions forgotten, but for streams that several nodes share.
