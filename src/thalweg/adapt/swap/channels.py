@@ -32,10 +32,10 @@ class Outgoing:
     room: tuple[int, ...] | None = None  # as last answered; None: nothing heard yet
     said: Frontiers = ()
     returned: tuple[int, int] = (0, 0)  # life of the other side, virtual tuples in it
+    key: str = ""  # on disk
 
-    @property
-    def key(self) -> str:
-        return f"{self.source}/{self.target}/{self.address}"
+    def __post_init__(self) -> None:
+        self.key = f"{self.source}/{self.target}/{self.address}"
 
     def append(self, entry: Entry) -> int:
         self.last += 1
@@ -75,10 +75,10 @@ class Incoming:
     told_room: int = 1  # the least that was told last
     returned: int = 0  # rows made of what came, in this life
     reported: int = 0
+    key: str = ""  # on disk
 
-    @property
-    def key(self) -> str:
-        return f"{self.source}/{self.target}/{self.address}"
+    def __post_init__(self) -> None:
+        self.key = f"{self.source}/{self.target}/{self.address}"
 
     def new_entries(self, first: int, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
         """Those that follow on what is here."""
