@@ -140,6 +140,7 @@ class Swap:
             giving.dispatch(state)
             giving.send_again(state)
             giving.flush(state, all_channels=True)
+            state.moved = True  # a row may have waited until after its end: look again
             effects += _end_step(state)
         return effects
 
