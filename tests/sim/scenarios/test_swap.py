@@ -154,8 +154,8 @@ def test_the_scenario_meets_what_it_is_about(monkeypatch):
     for scenario in scenarios:
         met += scenario.met
     short = {kind: n for kind, n in met.items() if n < LEAST.get(kind, 5)}
-    assert not short
-    assert len(met) == 12
+    assert not short, met
+    assert len(met) == 12, met
 
 
 LEAST = {"held up": 1_000, "changes": 3_000, "ended": 300, "void": 30}

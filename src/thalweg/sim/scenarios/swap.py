@@ -75,13 +75,26 @@ class SwapScenario(Scenario):
     # --- workload ---
 
     def act(self, world: World) -> None:
+        """Tuples come and end; where sites may crash, one stops and comes back with its disk."""
         now = world.now_us // INSTANT_US
+        if "crash" in self.options.mean_gap_us and self.generator.chance(0.08):
+            address = self.generator.choice(self.sites)
+            if world.hosts[address].is_up:
+                world.faults["site crash"] += 1
+                world.crash(address)
+                gap_us = self.generator.between(SECOND_US // 10, 2 * SECOND_US)
+                world.kernel.after(gap_us, self._bring_back, world, address)
         for feeder in self.feeders.values():
             if self.generator.chance(0.6):
                 self._feed(world, feeder, now)
             if feeder.open and self.generator.chance(0.2 + 0.15 * len(feeder.open)):
                 key = self.generator.choice(list(feeder.open))
                 world.call(feeder.site, "swap", End("q", feeder.stream, key, now))
+
+    def _bring_back(self, world: World, address: Address) -> None:
+        if not world.hosts[address].is_up:
+            world.faults["restart kept"] += 1
+            world.start(address)
 
     def _feed(self, world: World, feeder: Feeder, now: int) -> None:
         rows = []
@@ -131,10 +144,8 @@ class SwapScenario(Scenario):
         return self.wrong
 
     def unsettled(self, world: World) -> str | None:
-        for host in world.hosts.values():
-            if not host.is_up:  # the storm may have left it off; its disk is whole
-                world.faults["restart kept"] += 1
-                world.start(host.address)
+        for address in self.sites:
+            self._bring_back(world, address)  # the storm may have left it off; its disk is whole
         if self.final_at is None:
             longest = max((w for w in self.query.windows if w is not None), default=0)
             self.final_at = world.now_us // INSTANT_US + longest + 10
