@@ -62,9 +62,7 @@ def sends_to_all(state, link, row):
 
 def overlooks_waiting_rows(state, node):
     parts = state.query.plan.footprints.made[node]
-    return {
-        f: min(frontiers.coming(state, node, s, p) for s, p in of) for f, of in parts.items()
-    }
+    return {f: min(frontiers.coming(state, node, s, p) for s, p in of) for f, of in parts.items()}
 
 
 def one_frontier_for_all_footprints(state, node):

@@ -66,6 +66,7 @@ class TimedWorld(World):
         return cost_us
 
     def send(self, machine: Host, protocol: str, to: Address, message: Message) -> None:
+        self.sent[protocol, type(message).__name__] += 1
         target = self.hosts[to]
         arrival_us = float(self._leaves_us)
         if isinstance(message, Batch) and message.entries:
