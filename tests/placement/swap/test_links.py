@@ -41,6 +41,19 @@ def test_footprints_of_the_running_example_go_where_the_source_says():
     assert not to_3.allows(0b111)  # (c) RST, made of ST from site 3
 
 
+@settings(max_examples=60)
+@given(annotated_graphs())
+def test_storage_is_bounded_as_table_5_1_says(graph):
+    """A bit for each node, in each footprint and in two vectors of each link."""
+    plan = planned(graph)
+    if plan is not None:
+        count = len(plan.djg.nodes)
+        links = [link for of in plan.links for link in of]
+        assert len(links) <= count * (count - 1)
+        assert all(link.mask < 1 << count for link in links)
+        assert plan.footprints.whole == (1 << count) - 1
+
+
 def planned(graph):
     try:
         return set_up(graph)

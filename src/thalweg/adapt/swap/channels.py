@@ -73,7 +73,8 @@ class Incoming:
     waiting: tuple[int, Frontiers] | None = None  # frontiers that need entries not yet here
     is_choice: bool = False  # the other end is an RMO, and wants to know what its rows gave
     told_room: int = 1  # the least that was told last
-    returned: int = 0  # rows made of what came, in this life
+    newest: int = 0  # the number of the last row that came
+    returned: float = 0.0  # rows made of what came, in this life
     reported: int = 0
     key: str = ""  # on disk
 

@@ -175,6 +175,6 @@ def report(state: SiteState) -> None:
     """Virtual tuples, once there are enough of them."""
     for (source, target, address), incoming in state.ins.items():
         if incoming.returned - incoming.reported >= state.settings.threshold_rows:
-            incoming.reported = incoming.returned
-            message = Returned(state.query.id, source, target, state.life, incoming.returned)
+            incoming.reported = int(incoming.returned)
+            message = Returned(state.query.id, source, target, state.life, incoming.reported)
             state.effects.append(Send(address, message))

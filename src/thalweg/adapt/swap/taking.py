@@ -12,6 +12,8 @@ from thalweg.adapt.swap.sites import site_of
 from thalweg.adapt.swap.state import SiteState
 from thalweg.overlay.protocol import Address, Deliver
 
+HALF_ROWS = 100  # so many rows later, a virtual tuple counts half
+
 
 def feed(state: SiteState, request: Feed) -> None:
     home = state.homes.get(request.stream)
@@ -79,6 +81,7 @@ def take(state: SiteState, sender: Address, batch: Batch) -> bool:
             for entry in new:
                 origin = (batch.source, sender, entry.number)
                 if type(entry) is Row:
+                    incoming.newest = max(incoming.newest, entry.number)
                     arrive(state, eddy, stream, entry, origin)
                 else:
                     assert isinstance(entry, Closing)
@@ -114,12 +117,16 @@ def _passed_on(eddy: Eddy, row: Row) -> Row:
 
 
 def _count(state: SiteState, eddy: Eddy, origin: Origin) -> None:
-    """A row was made of what this channel brought: a virtual tuple for the RMO at its other end."""
-    source, address, _ = origin
+    """A row was made of what this channel brought: a virtual tuple for the RMO at its other end.
+
+    It counts less if what it was made of came long ago: the RMO has forgotten that, and would take
+    it for what its rows of now give. (A stream that is read in at the start meets many old rows.)
+    """
+    source, address, number = origin
     if source >= 0:
         incoming = state.ins[source, eddy.node, address]
         if incoming.is_choice:
-            incoming.returned += 1
+            incoming.returned += 0.5 ** ((incoming.newest - number) / HALF_ROWS)
 
 
 # --- ends ---
