@@ -143,6 +143,7 @@ def test_a_repeated_feed_counts_once():
         (Feed("q", 1, ((2, 9, (1, 1)), (3, 4, (1, 1))), 9), "behind"),
         (End("q", 1, 1, 7), "can't be ended"),
         ("anything", "can't"),
+        (Run(query((20, 20, 20))), "another query q"),
     ],
 )
 def test_what_is_refused_leaves_nothing_behind(request_, message):

@@ -30,7 +30,6 @@ class Outgoing:
     answered: int = 0  # what was acknowledged at the last beat
     entries: dict[int, Entry] = field(default_factory=dict)  # not acknowledged yet
     room: tuple[int, ...] | None = None  # as last answered; None: nothing heard yet
-    said: Frontiers = ()
     returned: tuple[int, int] = (0, 0)  # life of the other side, virtual tuples in it
     key: str = ""  # on disk
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from thalweg.adapt.swap.query import SwapQuery, Value, Values
+from thalweg.adapt.swap.query import SwapQuery, Values
 from thalweg.overlay.protocol import Message
 
 Parts = tuple[tuple[int, Values], ...]  # (stream, its tuple), streams in order
@@ -116,22 +116,3 @@ class Final(msgspec.Struct, frozen=True):
 
 
 MESSAGES: tuple[type[Message], ...] = (Batch, Taken, Returned)
-
-__all__ = [
-    "MESSAGES",
-    "SINK",
-    "Accepted",
-    "Batch",
-    "Closing",
-    "End",
-    "Entry",
-    "Feed",
-    "Final",
-    "Frontiers",
-    "Parts",
-    "Returned",
-    "Row",
-    "Run",
-    "Taken",
-    "Value",
-]

@@ -91,7 +91,10 @@ class Swap:
 
     def _called(self, request: object) -> list[Effect]:
         if isinstance(request, Run):
-            if request.query.id in self.queries:
+            known = self.queries.get(request.query.id)
+            if known is not None:
+                if known.query != request.query:
+                    raise ValueError(f"another query {request.query.id} runs here already")
                 return []
             state = self._take_part(request.query)
             return [Persist(f"{request.query.id}/query", encode(request.query)), *_end_step(state)]
