@@ -132,5 +132,6 @@ NOTES = (
     "site 1.",
     "Response time: until the last row has been processed. The *oracle* knows selectivities, "
     "speeds and moments and divides rows accordingly; the *bound* is a linear programme over CPUs "
-    "and links, which may even take S's rows in another order.",
+    "and links, which may even take S's rows in another order. It takes the selectivities that "
+    "were asked for; those of the drawn rows differ a little.",
 )

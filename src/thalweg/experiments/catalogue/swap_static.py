@@ -179,7 +179,8 @@ def _curve(parameters: Parameters, rows: list[dict[str, Any]], column: str, up: 
 NOTES = (
     "Response time: until the last row has been processed. Static plans are the same sites with a "
     "fixed order. The *oracle* knows selectivities and speeds and divides rows between the orders "
-    "accordingly; the *bound* is a linear programme over CPUs and links, below every routing.",
+    "accordingly; the *bound* is a linear programme over CPUs and links, below every routing. "
+    "It takes the selectivities that were asked for; those of the drawn rows differ a little.",
     "Simulated: the protocol's own steps, with a time for each row read, joined, made and sent "
     "(`experiments/swap/setting.py`). R, S and T are read as fast as the sites allow.",
 )
