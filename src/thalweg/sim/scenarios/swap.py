@@ -164,10 +164,10 @@ class SwapScenario(Scenario):
         wanted = [(c.ts, c.op, c.row) for c in expected(self.query, self.fed, self.final_at)]
         if said != wanted:
             missing, extra = Counter(wanted) - Counter(said), Counter(said) - Counter(wanted)
+            first, odd = (min(c, key=repr, default=None) for c in (missing, extra))
             self.wrong = (
-                f"{sum(missing.values())} changes missing (first {min(missing, default=None)}), "
-                f"{sum(extra.values())} too many (first {min(extra, default=None)}) "
-                f"of {len(wanted)}"
+                f"{sum(missing.values())} changes missing (first {first}), "
+                f"{sum(extra.values())} too many (first {odd}) of {len(wanted)}"
             )
         return self.wrong
 
