@@ -32,6 +32,7 @@ class Submission(NamedTuple):
     cql: str
     name: str
     folder: Path | None
+    placement: str | None = None  # of its one query, as a node of the network has planned it
 
 
 class _Pieces(msgspec.Struct):
@@ -64,7 +65,13 @@ async def submission_of(request: Request) -> Submission:
     if not isinstance(given, Mapping) or not isinstance(given.get("cql"), str):
         raise BadRequest('send CQL as text/plain, or as JSON: {"cql": "CREATE …"}')
     folder = given.get("folder")
-    return Submission(given["cql"], str(given.get("name", "<cql>")), folder_of(folder))
+    placement = given.get("placement")
+    return Submission(
+        given["cql"],
+        str(given.get("name", "<cql>")),
+        folder_of(folder),
+        placement if isinstance(placement, str) else None,
+    )
 
 
 def folder_of(given: Any) -> Path | None:

@@ -43,6 +43,18 @@ def node(
     retained_ticks: Annotated[
         int, typer.Option(min=1, help="For so many ticks readers can come back for results.")
     ] = 5_000,
+    strategy: Annotated[
+        str, typer.Option(help="Where queries run that are handed in here, as `submit --strategy`.")
+    ] = "local",
+    cpu: Annotated[
+        float | None, typer.Option(min=0, help="Cores that placed queries may take; none: any.")
+    ] = None,
+    out_bps: Annotated[
+        float | None, typer.Option(min=0, help="Bits per second that may leave it for them.")
+    ] = None,
+    in_bps: Annotated[
+        float | None, typer.Option(min=0, help="Bits per second that may come in for them.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a node until Ctrl-C: it finds the others, shares a catalogue with them, and answers for
@@ -52,6 +64,7 @@ def node(
     from thalweg.engine.shared.state.store import StoreError
     from thalweg.engine.site import SiteError
     from thalweg.engine.site.settings import SiteSettings
+    from thalweg.runtime.network.node import Limits
     from thalweg.runtime.network.opening import NodeSettings, keep_ports, kept_ports, open_node
     from thalweg.runtime.transport.addresses import BadAddress, address_of
     from thalweg.runtime.trust import TrustError
@@ -71,6 +84,8 @@ def node(
             credentials=credentials,
             join=tuple(join),
             master=master,
+            strategy=_strategy(strategy),
+            limits=Limits(cpu, out_bps, in_bps),
             settings=SiteSettings(
                 tick_interval_s=tick_interval_ms / 1000,
                 retained_ticks=retained_ticks,
@@ -135,3 +150,12 @@ def _listening_at(listen: str, address: str | None) -> tuple[str, int]:
             BAD_INPUT,
         )
     return host, port
+
+
+def _strategy(name: str) -> str:
+    from thalweg.runtime.network.placing import Strategy
+
+    if name not in [s.value for s in Strategy]:
+        known = ", ".join(Strategy)
+        raise CommandFailed(f"there is no strategy {name}: there are {known}", BAD_INPUT)
+    return name

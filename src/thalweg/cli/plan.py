@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from thalweg.cli.client import DEFAULT_URL, Url
+
 
 def plan(
     problem: Annotated[
@@ -51,9 +53,19 @@ def plan(
         typer.Option("--map", help="Draw operators and traffic on the network, as SVG."),
     ] = None,
     dot: Annotated[Path | None, typer.Option(help="The same for Graphviz.")] = None,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Plan --cql for a running network, as it is measured now."),
+    ] = False,
+    url: Url = DEFAULT_URL,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
 ) -> None:
     """Plan all queries of a problem: who gets in, what runs where, and why others don't."""
+    if live:
+        from thalweg.cli.plan_live import run_live
+
+        run_live(cql, strategy, url, as_json=as_json)
+        return
     from thalweg.cli.planning import Request, run  # solvers load slowly: not for every command
 
     run(

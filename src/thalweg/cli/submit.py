@@ -30,7 +30,8 @@ def submit(
     strategy: Annotated[
         str | None,
         typer.Option(
-            help="In a network: queries run at the node asked (local), or near their input (home)."
+            help="In a network: queries run at the node asked (local), near their input (home), or "
+            "operator by operator where sqpr, in-network, edge, edge+ or cosmos puts them."
         ),
     ] = None,
     url: Url = DEFAULT_URL,

@@ -4,7 +4,7 @@ Pure. Imports `plan` only.
 """
 
 from thalweg.cql.bind.statements import Change
-from thalweg.cql.compile import Script, compile_each, compile_script
+from thalweg.cql.compile import Script, compile_each, compile_placed, compile_script
 from thalweg.cql.errors import CqlError, Diagnostic
 from thalweg.cql.parser import parse_script
 
@@ -14,6 +14,7 @@ __all__ = [
     "Diagnostic",
     "Script",
     "compile_each",
+    "compile_placed",
     "compile_script",
     "parse_script",
 ]

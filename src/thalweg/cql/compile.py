@@ -10,7 +10,7 @@ from thalweg.cql.bind.statements import Change, Nothing, changes_of
 from thalweg.cql.bind.tables import Write, bind_write
 from thalweg.cql.errors import DEFAULT_NAME, CqlError, Diagnostic, Mistake
 from thalweg.cql.parser import parse_each
-from thalweg.cql.syntax import CreateQuery, Delete, Drop, Insert, Statement
+from thalweg.cql.syntax import CreateQuery, Delete, Drop, Insert, PlacedQuery, Statement
 from thalweg.cql.templates import Recurring, Templates
 from thalweg.plan.catalog import Catalog, Definition, QueryDef
 
@@ -36,13 +36,18 @@ class Script:
 
 
 def compile_script(
-    text: str, catalog: Catalog = NO_DEFINITIONS, *, name: str = DEFAULT_NAME
+    text: str,
+    catalog: Catalog = NO_DEFINITIONS,
+    *,
+    name: str = DEFAULT_NAME,
+    placed: bool = False,
 ) -> Script:
-    """Raises CqlError with the first error of every statement; then nothing is registered."""
+    """Raises CqlError with the first error of every statement; then nothing is registered.
+    `placed`: statements may hold plans, as nodes of a network write them."""
     statements, mistakes = parse_each(text, _TEMPLATES.recall)
     if mistakes:
         raise CqlError([m.diagnostic(text) for m in mistakes], text, name)
-    so_far = _Definitions(catalog, statements)
+    so_far = _Definitions(catalog, statements, placed)
     failed: set[str] = set()
     for statement in statements:
         try:
@@ -56,6 +61,13 @@ def compile_script(
     if mistakes:
         raise CqlError([m.diagnostic(text) for m in mistakes], text, name)
     return so_far.script(statements)
+
+
+def compile_placed(
+    text: str, catalog: Catalog = NO_DEFINITIONS, *, name: str = DEFAULT_NAME
+) -> Script:
+    """As `compile_script`, for what a node of a network has written itself."""
+    return compile_script(text, catalog, name=name, placed=True)
 
 
 def compile_each(texts: Sequence[str], catalog: Catalog = NO_DEFINITIONS) -> list[Script]:
@@ -82,7 +94,10 @@ class _Definitions:
     One dictionary is changed in place: a copy per statement would be quadratic in their number.
     """
 
-    def __init__(self, catalog: Catalog, statements: Iterable[Written]) -> None:
+    def __init__(
+        self, catalog: Catalog, statements: Iterable[Written], placed: bool = False
+    ) -> None:
+        self._may_be_placed = placed
         self._definitions: dict[str, Definition] = dict(catalog.definitions)
         self._catalog = Catalog(self._definitions)
         self._names = _free_names(statements, self._catalog)
@@ -96,6 +111,8 @@ class _Definitions:
         if isinstance(statement, Insert | Delete):
             self._writes.append(bind_write(statement, self._catalog, text))
             return
+        if isinstance(statement, CreateQuery) and isinstance(statement.query, PlacedQuery):
+            self._check_placed(statement.query)
         is_bare = isinstance(statement, CreateQuery | Recurring) and statement.name is None
         name = next(self._names) if is_bare else ""
         changes = self._changes_of(statement, text, name)
@@ -119,9 +136,16 @@ class _Definitions:
         if isinstance(statement, Recurring):
             statement = statement.parsed(text)
         changes = changes_of(statement, self._catalog, text, name)
-        if isinstance(statement, CreateQuery) and not isinstance(changes, Nothing):
+        if isinstance(changes, Nothing) or not isinstance(statement, CreateQuery):
+            return changes
+        if not isinstance(statement.query, PlacedQuery):
             _TEMPLATES.learn(statement, changes[0], self._catalog, text)
         return changes
+
+    def _check_placed(self, query: PlacedQuery) -> None:
+        if not self._may_be_placed:
+            hint = "leave it out, and write AS and the query"
+            raise Mistake("only the nodes of a network write PLACED", query.span, hint)
 
     def _known(self, statement: Written, text: str) -> Recurring | None:
         if isinstance(statement, Recurring) and statement.fits(self._catalog):

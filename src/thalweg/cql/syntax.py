@@ -376,7 +376,17 @@ class WithQuery:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-Query = Select | SetQuery | TopQuery | StreamQuery | WithQuery
+@dataclass(frozen=True, slots=True)
+class PlacedQuery:
+    """PLACED 'plan' OVER (names) [AS query]: the plan is given, as nodes of a network do it."""
+
+    plan: str
+    over: tuple[Name, ...]
+    query: Query | None = None
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Query = Select | SetQuery | TopQuery | StreamQuery | WithQuery | PlacedQuery
 
 
 # --- statements ---------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ class Pair:
             stream,
             "home",
             lambda: (Route(publication),),
-            lambda: DataClient(self.relay.address if self.relay else self.server.address),
+            lambda _: DataClient(self.relay.address if self.relay else self.server.address),
             lambda: needs_of(self.reader, stream.name),
         )
 

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from thalweg.api.server import Server, listen_on
-from thalweg.cql import compile_script
+from thalweg.cql import compile_placed
 from thalweg.engine.site import IN_PROCESS, open_site
 from thalweg.engine.site.publications import MIRRORS
 from thalweg.engine.site.settings import SiteSettings
@@ -20,7 +20,7 @@ from thalweg.runtime.data.client import DataClient
 from thalweg.runtime.data.server import DataServer
 from thalweg.runtime.network.directory import Defined, NodeInfo
 from thalweg.runtime.network.mirrors import Mirrors
-from thalweg.runtime.network.node import Node
+from thalweg.runtime.network.node import Limits, Node
 
 
 @dataclass
@@ -65,8 +65,10 @@ class SharedDirectory:
 
 
 class LiveNode:
-    def __init__(self, name: str, folder: Path, shared: Shared) -> None:
-        self.name, self.folder, self.shared = name, folder / name, shared
+    def __init__(
+        self, name: str, folder: Path, shared: Shared, limits: Limits | None = None
+    ) -> None:
+        self.name, self.folder, self.shared, self.limits = name, folder / name, shared, limits
         self.open()
 
     def open(self) -> None:
@@ -81,12 +83,12 @@ class LiveNode:
         mirrors = Mirrors(directory, DataClient)
         site = open_site(
             self.folder,
-            compile_script,
+            compile_placed,
             master=IN_PROCESS,
             settings=SiteSettings(durable=False, tick_interval_s=0.01),
             schemes={MIRRORS: mirrors.source},
         )
-        self.node = Node(site, directory, mirrors, self.data)
+        self.node = Node(site, directory, mirrors, self.data, self.limits)
         ready = threading.Event()
         self._server = Server(site, ready.set, node=self.node)
         self._thread = threading.Thread(target=self._server.run, args=([listener],))
@@ -102,8 +104,9 @@ class LiveNode:
 
     # --- as a user does it
 
-    def cql(self, text: str) -> dict[str, Any]:
-        answer = self.http.post("/queries", json={"cql": text})
+    def cql(self, text: str, strategy: str = "local") -> dict[str, Any]:
+        headers = {"thalweg-strategy": strategy}
+        answer = self.http.post("/queries", json={"cql": text}, headers=headers)
         assert answer.is_success, answer.text
         found: dict[str, Any] = answer.json()
         return found

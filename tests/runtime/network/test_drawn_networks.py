@@ -1,4 +1,5 @@
-"""Drawn networks: streams and queries at any node, rows pushed anywhere, nodes that come and go.
+"""Drawn networks: streams and queries at any node, operators of queries at others, rows pushed
+anywhere, nodes that come and go.
 
 `THALWEG_NETWORKS` says how many (`make soak` draws 200).
 """
@@ -20,11 +21,13 @@ from tests.conformance.runner import compare, reference_engine
 from tests.engine.shared.adapter import changes, push
 from tests.runtime.network.nodes import LiveNode, Shared, eventually
 
-from thalweg.cql import parse_script
+from thalweg.cql import compile_script, parse_script, syntax
 from thalweg.engine.changelog import Change
 from thalweg.engine.reference import Options
 from thalweg.plan.catalog import StreamDef
+from thalweg.plan.cutting import places
 from thalweg.plan.windows import FOREVER
+from thalweg.runtime.data.fragments import cut_plan
 
 DRAWN = int(os.environ.get("THALWEG_NETWORKS", "6"))
 
@@ -70,10 +73,28 @@ def _define(text: str, nodes: list[LiveNode], chance: random.Random) -> dict[str
     homes: dict[str, LiveNode] = {}
     for statement in parse_script(text):
         node = chance.choice(nodes)
-        node.cql(text[slice(*statement.span)])
+        _execute(statement, text[slice(*statement.span)], node, nodes, chance)
         assert statement.name is not None
         homes[statement.name.text] = node
     return homes
+
+
+def _execute(
+    statement: syntax.Statement,
+    text: str,
+    node: LiveNode,
+    nodes: list[LiveNode],
+    chance: random.Random,
+) -> None:
+    """At the node; of a query, some operators at others."""
+    if not isinstance(statement, syntax.CreateQuery):
+        node.cql(text)
+        return
+    plan = compile_script(text, node.node.catalog()).queries[0].plan
+    found = list(places(plan))
+    cuts = chance.sample(found, min(len(found), chance.choice((0, 1, 2, 3))))
+    at = {c.path: chance.choice(nodes).name for c in cuts}
+    node.node.place(text, cut_plan(plan, at, node.name))
 
 
 def _feed(

@@ -23,7 +23,7 @@ from thalweg.runtime.trust import Denied, Role, TrustError
 log = logging.getLogger(__name__)
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
-_ASKS = ("/explain", "/query")  # POST, for their bodies' sake; they change nothing
+_ASKS = ("/explain", "/query", "/network/plan")  # POST, for their bodies' sake; they change nothing
 _LOOK_AGAIN_S = 1.0  # while an answer goes on
 
 
@@ -54,9 +54,9 @@ class TokenNeeded:
 
 def role_for(method: str, path: str) -> Role:
     path = path.rstrip("/")
-    if path == "/backup" or (method not in _SAFE and path.startswith("/network")):
-        return Role.OPERATE
-    return Role.READ if method in _SAFE or path in _ASKS else Role.SUBMIT
+    if method in _SAFE or path in _ASKS:
+        return Role.OPERATE if path == "/backup" else Role.READ
+    return Role.OPERATE if path == "/backup" or path.startswith("/network") else Role.SUBMIT
 
 
 class _Ended(OSError):

@@ -8,24 +8,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import httpx
+import msgspec
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from thalweg.api.bodies import Submission, pieces_of, submission_of
+from thalweg.api.network.deployed import encode_placement
 from thalweg.api.network.forwarding import AT, HERE, Forwarding, away
 from thalweg.api.network.overview import overview
+from thalweg.api.network.placed import placed_text, placed_tree
+from thalweg.api.network.plan_report import plan_json
 from thalweg.api.problems import BadRequest, diagnostic_json
 from thalweg.cql import CqlError
 from thalweg.cql.bind.dependencies import names_read
 from thalweg.engine.site import Unknown, WrongUse
+from thalweg.runtime.data.statements import quoted
+from thalweg.runtime.network.deploying import PLANNED, Placement
 from thalweg.runtime.network.directory import FED, QUERY, Defined, NodeInfo, node_of
+from thalweg.runtime.network.measuring import NodeMeasure
 from thalweg.runtime.network.node import Node
 from thalweg.runtime.network.placing import Strategy
+from thalweg.runtime.network.statements import Part
 from thalweg.runtime.trust import Credentials
 
 _LISTS = {"/queries": (QUERY,), "/streams": FED, "/sinks": ("sink",)}
@@ -92,7 +101,11 @@ class Gateway:
             return await self._submit_each(request)
         if method == "POST" and path in _READING:
             return await self._read(request)
+        if method == "POST" and path == "/network/plan":
+            return await self._plan(request)
         entry = self._named(path)
+        if entry is not None and method == "GET" and path.endswith("/placed"):
+            return await self._placed(request, entry)
         if entry is None or entry.node == self._node.name:
             return None
         return await self._forwarding.forward(request, node_of(self._node.directory, entry.node))
@@ -113,6 +126,38 @@ class Gateway:
         entry = self._node.find(name)
         wanted = (QUERY,) if kind == "queries" else FED
         return entry if entry is not None and entry.kind in wanted else None
+
+    # --- where things run
+
+    async def _placed(self, request: Request, entry: Defined) -> Response:
+        at = node_of(self._node.directory, entry.node)
+        found = await placed_tree(self._node, self._forwarding, request, at, entry.name)
+        if found is None:
+            return await self._forwarding.forward(request, at)  # it tells why
+        if request.query_params.get("format") == "json":
+            return JSONResponse(found)
+        return PlainTextResponse(placed_text(found) + "\n")
+
+    async def _plan(self, request: Request) -> Response:
+        """What a strategy would do with a script's queries, in the network as it is now."""
+        given, strategy = await submission_of(request), self._strategy(request)
+        if not strategy.is_planned:
+            raise BadRequest(f"{strategy} plans nothing: {', '.join(PLANNED)} do")
+        measured = await self._measured(request)
+        _, planned = await run_in_threadpool(
+            self._node.planned, given.cql, given.name, strategy.value, measured
+        )
+        return JSONResponse(plan_json(strategy.value, planned, measured))
+
+    def _strategy(self, request: Request) -> Strategy:
+        wanted = request.headers.get(STRATEGY, self._node.strategy)
+        try:
+            return Strategy(wanted)
+        except ValueError:
+            known = ", ".join(Strategy)
+            raise BadRequest(
+                f"there is no strategy {wanted} for a live network: there are {known}"
+            ) from None
 
     # --- lists
 
@@ -152,14 +197,14 @@ class Gateway:
     # --- scripts
 
     async def _submit(self, request: Request) -> Response:
-        return await self._run(request, await submission_of(request), _strategy(request))
+        return await self._run(request, await submission_of(request), self._strategy(request))
 
     async def _submit_each(self, request: Request) -> Response:
         """All at once where they are for this node; else one after the other."""
         body = await request.body()
         pieces = await pieces_of(request)
         node = self._node
-        strategy = _strategy(request)
+        strategy = self._strategy(request)
         texts = [p.cql for p in pieces]
         is_local = strategy is Strategy.local
         if is_local and await run_in_threadpool(node.are_for_here, texts):
@@ -182,25 +227,61 @@ class Gateway:
         return JSONResponse({"done": done, "failed": failed, "results": results})
 
     async def _run(self, request: Request, given: Submission, strategy: Strategy) -> Response:
+        placements: dict[str, Placement] = {}
+        if strategy.is_planned:
+            measured = await self._measured(request)
+            parts, placements = await run_in_threadpool(
+                self._node.planned_parts, given.cql, given.name, strategy.value, measured
+            )
+            return await self._execute(request, given, parts, placements)
         arrived = None
         if strategy is Strategy.home:
             rows = await self._list(request, "/streams")
             arrived = {r["name"].lower(): r["arrived"] for r in rows if r["state"] != "unknown"}
         parts = await run_in_threadpool(self._node.parts, given.cql, given.name, arrived)
+        return await self._execute(request, given, parts, placements)
+
+    async def _measured(self, request: Request) -> list[NodeMeasure]:
+        """The network as it is now; who does not answer is left out."""
+        nodes = self._node.directory.nodes()
+        found = await self._forwarding.get_all(request, nodes, "/network/measured")
+        return [msgspec.convert(told, NodeMeasure) for _, told in found if told is not None]
+
+    async def _execute(
+        self,
+        request: Request,
+        given: Submission,
+        parts: list[Part],
+        placements: Mapping[str, Placement],
+    ) -> Response:
+        """Part by part. If one fails, placed queries that were made before it are taken back."""
         done: dict[str, Any] = {}
         for place, part in enumerate(parts):
             target = node_of(self._node.directory, part.node)
             body: dict[str, Any] = {"cql": part.text, "name": given.name}
             if given.folder is not None:
                 body["folder"] = str(given.folder)
+            if part.query is not None:
+                chosen = placements[part.query]
+                body["placement"] = encode_placement(chosen.fragment, chosen.task)
             try:
                 answer = await self._forwarding.post(request, target, "/queries", body)
             except httpx.TransportError as error:
+                await self._take_back(request, parts[:place])
                 return away(target, error)
             if not answer.is_success:
-                return _refused(answer, place, [p.node for p in parts])
+                await self._take_back(request, parts[:place])
+                return _refused(answer, [p.node for p in parts[:place] if p.query is None])
             _merge(done, answer.json(), target.name)
         return JSONResponse(done, 201)
+
+    async def _take_back(self, request: Request, parts: list[Part]) -> None:
+        for part in reversed(parts):
+            if part.query is not None:
+                body = {"cql": f"DROP QUERY {quoted(part.query)}", "name": "<cql>"}
+                target = node_of(self._node.directory, part.node)
+                with suppress(httpx.TransportError):
+                    await self._forwarding.post(request, target, "/queries", body)
 
 
 async def _again(request: Request, receive: Receive) -> Receive:
@@ -216,17 +297,6 @@ async def _again(request: Request, receive: Receive) -> Receive:
     return replay
 
 
-def _strategy(request: Request) -> Strategy:
-    wanted = request.headers.get(STRATEGY, Strategy.local.value)
-    try:
-        return Strategy(wanted)
-    except ValueError:
-        known = ", ".join(Strategy)
-        raise BadRequest(
-            f"there is no strategy {wanted} for a live network: there are {known}"
-        ) from None
-
-
 def _merge(done: dict[str, Any], more: dict[str, Any], node: str) -> None:
     for change in more.get("changes", ()):
         change["node"] = node
@@ -234,15 +304,15 @@ def _merge(done: dict[str, Any], more: dict[str, Any], node: str) -> None:
         done[key] = done[key] + value if key in done else value
 
 
-def _refused(answer: httpx.Response, place: int, nodes: list[str]) -> Response:
+def _refused(answer: httpx.Response, nodes: list[str]) -> Response:
     """With what has been done before, if a script concerned several nodes."""
     headers = {k: v for k, v in answer.headers.items() if k == "retry-after"}
-    if not place:
+    if not nodes:
         return Response(
             answer.content, answer.status_code, headers, media_type="application/problem+json"
         )
     told = answer.json()
-    told["detail"] += f" (statements before it have been executed at {', '.join(nodes[:place])})"
+    told["detail"] += f" (statements before it have been executed at {', '.join(nodes)})"
     return Response(
         json.dumps(told), answer.status_code, headers, media_type="application/problem+json"
     )

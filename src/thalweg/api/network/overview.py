@@ -9,13 +9,21 @@ from starlette.requests import Request
 from thalweg.api.network.forwarding import Forwarding
 from thalweg.runtime.network.node import Node
 
+FRAGMENT = "fragment"
+
 
 async def overview(node: Node, forwarding: Forwarding, request: Request) -> dict[str, Any]:
     directory = node.directory
     found = []
-    links_of = await forwarding.get_all(request, directory.nodes(), "/network/links")
+    nodes = directory.nodes()
+    links_of = await forwarding.get_all(request, nodes, "/network/links")
+    told = await forwarding.get_all(request, nodes, "/network/fragments")
+    fragments = {info.name: given or [] for info, given in told}
+    marks = {f["publication"]: f["frontier"] for given in fragments.values() for f in given}
     for info, links in links_of:
         defined = [d for d in directory.defined().values() if d.node == info.name]
+        for link in links or []:
+            link["at_home"] = marks.get(link["publication"])
         found.append(
             {
                 "name": info.name,
@@ -25,8 +33,15 @@ async def overview(node: Node, forwarding: Forwarding, request: Request) -> dict
                 "address": info.address,
                 "answers": links is not None,
                 "is_up": directory.is_up(info.name),
-                "defines": [{"name": d.name, "kind": d.kind} for d in defined],
+                "defines": [{"name": d.name, "kind": d.kind} for d in defined]
+                + [{"name": _name(f), "kind": FRAGMENT, **f} for f in fragments[info.name]],
                 "links": links or [],
             }
         )
     return {"asked": node.name, "nodes": found}
+
+
+def _name(fragment: dict[str, Any]) -> str:
+    """As people see it: what is computed, and for whom."""
+    number = fragment["publication"].partition("#")[2].partition(">")[0]
+    return f"{number} for {fragment['reader']}"

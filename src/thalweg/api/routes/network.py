@@ -6,6 +6,7 @@ import os
 import signal
 from typing import Annotated, Any, Literal
 
+import msgspec
 from fastapi import APIRouter, Body, Query, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.background import BackgroundTask
@@ -13,9 +14,9 @@ from starlette.background import BackgroundTask
 from thalweg.api.network.placed import placed, placed_text
 from thalweg.api.routes.queries import site_of
 from thalweg.engine.site import Unknown, WrongUse
-from thalweg.engine.site.publications import is_mirror, is_publication
+from thalweg.engine.site.publications import is_mirror, is_publication, reader_of
 from thalweg.engine.site.status import instant_text
-from thalweg.runtime.network.mirrors import home_of
+from thalweg.runtime.data.fragments import is_fragment
 from thalweg.runtime.network.node import Node
 
 router = APIRouter(tags=["network"])
@@ -26,7 +27,8 @@ TextOrJson = Literal["text", "json"]
 def links(request: Request) -> list[dict[str, Any]]:
     """Streams of other nodes that are read here: where they come from, how far they have come, and
     why not further."""
-    site = site_of(request)
+    node = _node(request)
+    site = node.site
     found = []
     for stream in site.catalog.streams():
         if not is_mirror(stream):
@@ -36,7 +38,9 @@ def links(request: Request) -> list[dict[str, Any]]:
         found.append(
             {
                 "stream": stream.name,
-                "from": home_of(stream),
+                "fragment": dict(stream.options).get("fragment"),
+                "publication": node.mirrors.routes(stream)[-1].publication,
+                "from": node.mirrors.home(stream),
                 "arrived": site.engine.store.inputs.arrived().get(stream.name, 0),
                 "watermark": instant_text(
                     mark, stream.resolution_us, stream.timestamp_type.is_temporal
@@ -47,18 +51,51 @@ def links(request: Request) -> list[dict[str, Any]]:
     return found
 
 
+@router.get("/network/measured")
+def measured(request: Request) -> Response:
+    """What planners want to know of this node: rates, delays, load, what it was given to do."""
+    told = msgspec.json.encode(_node(request).measured())
+    return Response(told, media_type="application/json")
+
+
 @router.get("/queries/{name}/placed")
 def where(
     request: Request, name: str, wanted: Annotated[TextOrJson, Query(alias="format")] = "text"
 ) -> Response:
-    """Where a query runs, and what comes to it from where."""
+    """Where a query runs, and what comes to it from where, as this node sees it."""
     found = placed(_node(request), name)
     return PlainTextResponse(placed_text(found) + "\n") if wanted == "text" else JSONResponse(found)
 
 
+@router.get("/network/placed")
+def placed_here(request: Request, name: str) -> dict[str, Any]:
+    """The same of a query or fragment, for other nodes."""
+    return placed(_node(request), name)
+
+
+@router.get("/network/fragments")
+def fragments(request: Request) -> list[dict[str, Any]]:
+    """What this node computes for others."""
+    node = _node(request)
+    names = [q.name for q in node.site.catalog.queries() if is_fragment(q.name)]
+    found = [placed(node, name) for name in names]
+    return [
+        {"publication": f["query"], "reader": reader_of(f["query"])}
+        | {key: f[key] for key in ("frontier", "computes", "kept")}
+        for f in found
+    ]
+
+
+@router.get("/network/refusals")
+def refusals(request: Request) -> list[dict[str, str]]:
+    """Scripts that were handed in here, and that a strategy did not admit; the last hundred."""
+    return [msgspec.to_builtins(r) for r in _node(request).tasks.refusals()]
+
+
 @router.post("/network/leave", status_code=204)
 def leave(request: Request) -> Response:
-    """Take this node out of the network, and stop it. Refused while it has streams or queries."""
+    """Take this node out of the network, and stop it. What it computes for others goes to those who
+    read it. Refused while it has streams or queries, or computes what can't be rebuilt."""
     _node(request).leave()
     stop = BackgroundTask(os.kill, os.getpid(), signal.SIGTERM)
     return Response(status_code=204, background=stop)

@@ -16,6 +16,7 @@ from thalweg.api.bulk import submit_each
 from thalweg.api.changes import changes_json, verb_of
 from thalweg.api.events import events, lines_with_ids
 from thalweg.api.execute import execute
+from thalweg.api.network.deployed import Placing
 from thalweg.api.problems import BadRequest, diagnostic_json
 from thalweg.engine.site import Position, Site, WrongUse
 from thalweg.engine.site.explanation import Explanation
@@ -118,6 +119,8 @@ async def apply_texts(request: Request, dry_run: bool = False) -> dict[str, Any]
 async def run_submission(request: Request) -> dict[str, Any]:
     given = await submission_of(request)
     runs = request.app.state.node or site_of(request)
+    if given.placement is not None:
+        runs = Placing(request.app.state.node, given.placement)
     script = await run_in_threadpool(execute, runs, given.cql, name=given.name, folder=given.folder)
     return done_json(site_of(request), script, given.cql, given.name)
 

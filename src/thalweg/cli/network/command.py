@@ -14,12 +14,12 @@ from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
 from thalweg.cli.network.certificates import certificates
 from thalweg.cli.network.drawing import map_text
 from thalweg.cli.network.file import nodes_of
-from thalweg.cli.network.lags import with_lags
 from thalweg.cli.network.leaving import forget, leave
 from thalweg.cli.network.picture import map_svg
 from thalweg.cli.network.running import Running, Wanted, is_running, load, save, start, stop
 from thalweg.cli.network.users import user
 from thalweg.cli.output import emit, emit_json, emit_lines, emit_table, note, notes
+from thalweg.runtime.network.lags import with_lags
 
 network = typer.Typer(
     name="network", help="Many nodes as one system.", no_args_is_help=True, add_completion=False

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-MARKS = {"stream": "≋", "relation": "▤", "table": "▤", "view": "◇", "query": "ƒ", "sink": "→"}
+MARKS = {
+    "stream": "≋",
+    "relation": "▤",
+    "table": "▤",
+    "view": "◇",
+    "query": "ƒ",
+    "fragment": "⨝",
+    "sink": "→",
+}
 _MOST = 6  # names of a kind that are written out
 
 
@@ -45,7 +53,12 @@ def _lines(nodes: list[dict[str, Any]]) -> Iterator[str]:
                 lag = f", {link['lag']}" if link.get("lag") else ""
                 trouble = f"  ! {link['error']}" if link["error"] else ""
                 told = f"{rows_of(link)}{upto}{lag}{trouble}"
-                yield f"{rest} ⇠ {link['stream']} from {link['from']}: {told}"
+                yield f"{rest} ⇠ {name_of(link)} from {link['from']}: {told}"
+
+
+def name_of(link: dict[str, Any]) -> str:
+    """What flows: a stream, or what another node computes."""
+    return f"fragment {link['fragment']}" if link.get("fragment") else str(link["stream"])
 
 
 def rows_of(link: dict[str, Any]) -> str:

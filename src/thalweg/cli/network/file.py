@@ -1,10 +1,15 @@
 """A network described in a TOML file.
 
+strategy = "sqpr"     # where operators of queries run, unless submit says otherwise
+
 [[node]]
 name = "paris"
 site = "eu"
 master = "local[2]"   # in-process for ticks without Spark
 port = 7341           # of its service; a free one if it is not given
+cpu = 2.0             # cores that placed queries may take; without, as many as they like
+out_bps = 100e6       # and bits per second that may leave it, and come in
+in_bps = 100e6
 
 [[node]]
 name = "lyon"
@@ -15,11 +20,15 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from thalweg.cli.exits import BAD_INPUT, CommandFailed
 from thalweg.cli.network.running import Wanted
+from thalweg.runtime.network.placing import Strategy
+
+Limit = Annotated[float, msgspec.Meta(ge=0)] | None
 
 
 class _Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -27,10 +36,14 @@ class _Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     site: str = "here"
     master: str = "local[1]"
     port: int = 0
+    cpu: Limit = None
+    out_bps: Limit = None
+    in_bps: Limit = None
 
 
 class _Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     node: tuple[_Node, ...]
+    strategy: Strategy = Strategy.local
 
 
 def nodes_of(path: Path) -> list[Wanted]:
@@ -46,4 +59,8 @@ def nodes_of(path: Path) -> list[Wanted]:
     if twice or not names:
         what = f"two nodes are named {twice[0]}" if twice else "there is no [[node]]"
         raise CommandFailed(f"{path}: {what}", BAD_INPUT)
-    return [Wanted(n.name, n.site, n.master, n.port) for n in found.node]
+    chosen = found.strategy.value
+    return [
+        Wanted(n.name, n.site, n.master, n.port, chosen, n.cpu, n.out_bps, n.in_bps)
+        for n in found.node
+    ]

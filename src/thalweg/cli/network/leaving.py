@@ -14,7 +14,8 @@ Name = Annotated[str, typer.Argument(help="The node.")]
 
 
 def leave(node: Name, url: Url = DEFAULT_URL) -> None:
-    """Take a node out of the network and stop it. Refused while it has streams or queries."""
+    """Take a node out of the network and stop it; what it computes for others goes to those who
+    read it. Refused while it has streams or queries, or computes what can't be rebuilt."""
     with reporting(), Service(url) as service:
         service.request("POST", "/network/leave", headers={"thalweg-at": node})
         note(f"[green]✓[/] {node} has left")

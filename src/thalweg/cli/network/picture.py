@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
-from thalweg.cli.network.drawing import MARKS, by_site, names_of, rows_of
+from thalweg.cli.network.drawing import MARKS, by_site, name_of, names_of, rows_of
 from thalweg.placement.drawing.marks import document, shortened, text
 
 _WIDTH, _BETWEEN, _EDGE = 230.0, 210.0, 30.0  # of a node; from column to column; around all
@@ -122,4 +122,4 @@ def _arrow(start: _Box, end: _Box, links: list[dict[str, Any]], place: int, arro
 
 def _told(link: dict[str, Any]) -> str:
     lag = f", {link['lag']}" if link.get("lag") else ""
-    return f"{shortened(link['stream'])}: {rows_of(link)}{lag}"
+    return f"{shortened(name_of(link))}: {rows_of(link)}{lag}"

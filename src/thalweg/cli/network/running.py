@@ -28,6 +28,10 @@ class Wanted:
     site: str = "here"
     master: str = "local[1]"
     port: int = 0  # of its service; 0: a free one
+    strategy: str = "local"  # who decides where queries run that are handed in there
+    cpu: float | None = None  # what it may be given to do: cores, bits per second
+    out_bps: float | None = None
+    in_bps: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,10 @@ def start(wanted: Wanted, folder: Path, join: Sequence[str], more: Sequence[str]
     command += ["--master", wanted.master, *more]
     if wanted.port:
         command += ["--port", str(wanted.port)]
+    command += ["--strategy", wanted.strategy]
+    for flag in ("cpu", "out_bps", "in_bps"):
+        if (limit := getattr(wanted, flag)) is not None:
+            command += [f"--{flag.replace('_', '-')}", str(limit)]
     for address in join:
         command += ["--join", address]
     with (home / LOG).open("ab") as log:

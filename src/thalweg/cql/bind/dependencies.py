@@ -72,6 +72,8 @@ def _in_query(query: syntax.Query, local: frozenset[str]) -> Iterator[str]:
                 yield from _in_query(definition.query, local)
                 local |= {definition.name.text.lower()}
             yield from _in_query(body, local)
+        case syntax.PlacedQuery(_, over, _):
+            yield from (name.text.lower() for name in over)
 
 
 def _clauses(select: syntax.Select) -> Iterator[syntax.Expr]:

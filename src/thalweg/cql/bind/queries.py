@@ -10,6 +10,7 @@ from thalweg.cql.bind.bounds import hides_windows
 from thalweg.cql.bind.context import Context
 from thalweg.cql.bind.names import unique_names
 from thalweg.cql.bind.ordering import first_of_block, first_of_relation
+from thalweg.cql.bind.placed import bind_placed
 from thalweg.cql.errors import Mistake, Span
 from thalweg.plan.expr import Col, Expr
 from thalweg.plan.functions import cast
@@ -46,6 +47,9 @@ def bind_query(query: syntax.Query, context: Context) -> Bound:
             return _stream(query, context.uncorrelated())
         case syntax.WithQuery():
             return _with(query, context.uncorrelated())
+        case syntax.PlacedQuery():
+            plan = bind_placed(query, context)
+            return Bound(plan, (query.span,) * len(plan.schema))
 
 
 def bind_typed(query: syntax.Query, context: Context) -> Bound:

@@ -21,6 +21,7 @@ from thalweg.cql.syntax import (
     Drop,
     Mode,
     Name,
+    PlacedQuery,
     Statement,
 )
 
@@ -124,9 +125,20 @@ class StatementParser(TableParser):
         from_now = self.accept("FROM")
         if from_now:
             self.expect("NOW", "after FROM")
+        if self.at("PLACED"):
+            return CreateQuery(name, self._placed(), from_now, mode, self.since(start))
         self.expect("AS", "before the query's text")
         query = self.query()
         return CreateQuery(name, query, from_now, mode, self.since(start))
+
+    def _placed(self) -> PlacedQuery:
+        """PLACED 'plan' OVER (names), and behind AS what a user has written"""
+        start = self.advance().start
+        plan = self.string("a plan in single quotes")
+        self.expect("OVER", "and the streams that the plan reads")
+        over = self.names("a stream's name")
+        query = self.query() if self.accept("AS") else None
+        return PlacedQuery(plan, over, query, self.since(start))
 
     def _sink(self, start: int, mode: Mode) -> CreateSink:
         name = self.name("a name for the sink")

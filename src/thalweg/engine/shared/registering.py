@@ -34,10 +34,12 @@ class NameTaken(ValueError):
 @dataclass(frozen=True, slots=True)
 class Past:
     """Of a stream that has begun elsewhere: how far time has come there, and from where on its
-    tuples will be handed over."""
+    tuples will be handed over. Nothing is known of what it held before `first`, so that no query
+    over it begins earlier."""
 
     watermark: int
     complete_from: int = BEGINNING
+    first: int = BEGINNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,8 @@ class Registering:
         # A table does not say how far time has come, unless there is nothing else to ask.
         clocks = [s for s in common.streams if not self._streams[s].is_table] or common.streams
         now = min(map(self._watermark, clocks))
+        firsts = [self._pasts[s].first for s in common.streams if s in self._pasts]
+        now = max([now, *firsts])
         started = now if BEGINNING < now < FOREVER else None
         horizons = self._horizons(query, common)
         if query.from_now and started is not None:

@@ -70,6 +70,8 @@ def reader_of(publication: str) -> str:
 class Publications:
     def __init__(self, site: Site) -> None:
         self._site = site
+        # Instants for which readers wait, by the stream that this site has from elsewhere.
+        self.demanded: dict[str, int] = {}
         for query in site.catalog.queries():
             if is_publication(query.name):
                 site.engine.readers.keep(query.name)
@@ -121,6 +123,17 @@ class Publications:
         """From an instant on up to the frontier. Raises Forgotten if some of it is gone."""
         return pieces(self._site.engine, self.query(publication), since)
 
+    def promise_all(self, publication: str, instant: int) -> None:
+        """As `promise`, for all that a publication is made of; what has its home elsewhere is to be
+        promised there."""
+        for stream in shape_of(self.query(publication)).streams:
+            here = self._site.stream(stream.name)
+            if is_mirror(here):
+                known = self.demanded.get(here.name, BEGINNING)
+                self.demanded[here.name] = max(known, instant)
+            else:
+                self.promise(here.name, instant)
+
     def promise(self, stream: str, instant: int) -> bool:
         """A reader is held up: if the stream is silent, nothing below the instant will come."""
         found = self._site.stream(stream)
@@ -160,13 +173,13 @@ def no_rows(query: QueryDef) -> pl.DataFrame:
     return pl.DataFrame(schema={TS: pl.Int64, OP: pl.Int8, **columns})
 
 
-def needs_of(site: Site, stream: str) -> tuple[int, int | None]:
+def needs_of(site: Site, stream: str, demanded: int = BEGINNING) -> tuple[int, int | None]:
     """Of a stream that a site reads from elsewhere: from when on its rows are needed, and the
-    instant for which some query waits because of it."""
+    instant for which some query waits because of it, here or (`demanded`) at another node."""
     engine = site.engine
     needed_from = engine.store.inputs.complete_from(stream, ())
     marks = {s: engine.watermark(s) for s in engine.streams}
-    held_up = BEGINNING
+    held_up = demanded
     for flow in engine.plan.flows:
         if stream in flow.streams:
             others = [s for s in flow.streams if s != stream and not engine.streams[s].is_table]

@@ -27,6 +27,7 @@ from thalweg.engine.site.status import (
 from thalweg.engine.site.ticker import Ticked
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.plan.shapes import shape_of
+from thalweg.plan.travelling import without_plan
 from thalweg.plan.windows import BEGINNING
 from thalweg.sharing.estimate import Statistics
 
@@ -138,7 +139,7 @@ class StatusCollector:
             frontier=_instant_text(frontier, shape.streams[0]),
             error=f"tick {parked.tick}: {parked.error}" if parked is not None else None,
             sinks=sinks,
-            text=text,
+            text=without_plan(text),
             version=version,
             resolution_us=shape.streams[0].resolution_us,
             is_temporal=shape.streams[0].timestamp_type.is_temporal,

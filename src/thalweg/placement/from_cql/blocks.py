@@ -26,7 +26,7 @@ class Leaf:
     @property
     def text(self) -> str:
         window = f" {self.window}" if self.window is not None else ""
-        return _selected(f"{_name(self.source)}{window}", self.filters, self.schema)
+        return _selected(f"{plan_name(self.source)}{window}", self.filters, self.schema)
 
     @property
     def filtered_text(self) -> str:
@@ -34,7 +34,7 @@ class Leaf:
         comes before it, and so do bounds."""
         if isinstance(self.window, RowsWindow | SessionWindow) or _has_bounds(self.window):
             return self.text
-        return _selected(_name(self.source), self.filters, self.schema)
+        return _selected(plan_name(self.source), self.filters, self.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +147,8 @@ def _condition(condition: Expr, schema: Schema) -> str:
     return expr_text(condition, schema)
 
 
-def _name(node: Node) -> str:
+def plan_name(node: Node) -> str:
     if isinstance(node, Scan):
         return node.stream.name
-    below = ", ".join(_name(n) for n in inputs_of(node))
+    below = ", ".join(plan_name(n) for n in inputs_of(node))
     return f"{node_text(node)}({below})"

@@ -11,20 +11,20 @@ its leaves' rates, and that share is a product over its conditions, whatever the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thalweg.placement.building import ProblemBuilder, add_join_orders
-from thalweg.placement.from_cql.blocks import Block, block_of, finish_text
+from thalweg.placement.from_cql.blocks import Block, block_of, finish_text, plan_name
+from thalweg.placement.from_cql.whole import MOST_LEAVES
 from thalweg.placement.problem import Hosts, Problem
 from thalweg.plan.blocks import leaves_of
 from thalweg.plan.catalog import QueryDef
 from thalweg.plan.expr import Call, Expr, columns_of
-from thalweg.plan.nodes import Node, Scan, inputs_of
+from thalweg.plan.nodes import Node, Scan, base_streams, inputs_of
 
 OF_EQUALITY = 1 / 10
 OF_OTHERS = 1 / 3
-MOST_LEAVES = 8  # a join of n has 3ⁿ / 2 operators
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,20 @@ class Measured:
     cpu_per_bps: float = 1e-6  # of an operator's input, where nothing was measured
 
 
+Whole = Callable[[Node], bool]
+
+
 def problem_of_queries(
-    hosts: Hosts, queries: Sequence[QueryDef], measured: Measured, proxies: Sequence[int] = ()
+    hosts: Hosts,
+    queries: Sequence[QueryDef],
+    measured: Measured,
+    proxies: Sequence[int] = (),
+    whole: Sequence[Whole] = (),
 ) -> Problem:
+    """`whole` says, for each query, of a plan that it is one operator, with all that is below."""
     builder = ProblemBuilder(hosts)
-    entry = _Entry(builder, measured)
     for number, query in enumerate(queries):
+        entry = _Entry(builder, measured, whole[number] if whole else lambda _: False)
         wanted = entry.stream_of(query.plan)
         where = {"proxy": proxies[number]} if proxies else {}
         builder.query(query.name, wanted, **where)
@@ -53,10 +61,13 @@ def problem_of_queries(
 class _Entry:
     builder: ProblemBuilder
     measured: Measured
+    whole: Whole
 
     def stream_of(self, node: Node) -> int:
         if isinstance(node, Scan):
             return self._base(node)
+        if self.whole(node):
+            return self._made(plan_name(node), [self._base(Scan(s)) for s in base_streams(node)])
         block, above = block_of(node)
         if block is None:
             inputs = [self.stream_of(child) for child in inputs_of(node)]

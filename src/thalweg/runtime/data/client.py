@@ -49,9 +49,9 @@ class DataClient:
     def close(self) -> None:
         self._client.close()
 
-    def ask(self, request: Request) -> Answer:
+    def ask(self, request: Request, within_s: float = ANSWER_WITHIN_S) -> Answer:
         """Raises Unreachable, NotServed."""
-        options = flight.FlightCallOptions(timeout=ANSWER_WITHIN_S)
+        options = flight.FlightCallOptions(timeout=within_s)
         with _translated(self.address):
             (found,) = self._client.do_action((ASK, encode(request)), options)
         answer: Answer = decode_answer(found.body.to_pybytes())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from thalweg.engine.shared.registering import Past
+from thalweg.runtime.data.fragments import Fragment
 
 
 class Open(msgspec.Struct, frozen=True, tag=True):
@@ -29,6 +30,25 @@ class Opened(msgspec.Struct, frozen=True, tag=True):
     @property
     def past(self) -> Past:
         return Past(self.watermark, self.complete_from)
+
+
+class OpenFragment(msgspec.Struct, frozen=True, tag=True):
+    """Compute a fragment for a reader. `complete`: only if its windows begin with all that they
+    ask for."""
+
+    fragment: Fragment
+    reader: str
+    number: int
+    complete: bool = False
+
+
+class Move(msgspec.Struct, frozen=True, tag=True):
+    """From who computes a fragment to who reads it: have it computed at another node."""
+
+    publication: str
+    publisher: str
+    fragment: Fragment
+    to: str
 
 
 class Acknowledge(msgspec.Struct, frozen=True, tag=True):
@@ -69,7 +89,7 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
     reason: str
 
 
-Request = Open | Acknowledge | Close
+Request = Open | OpenFragment | Move | Acknowledge | Close
 Answer = Opened | Done | Refused
 
 encode = msgspec.msgpack.Encoder().encode

@@ -17,6 +17,7 @@ from thalweg.engine.sources.feed import Feed
 from thalweg.plan.catalog import PLACE, StreamDef
 from thalweg.plan.windows import BEGINNING, FOREVER
 from thalweg.runtime.data.client import DataClient, NotServed, Unreachable
+from thalweg.runtime.data.fragments import is_fragment
 from thalweg.runtime.data.messages import Acknowledge, Range, Read
 from thalweg.runtime.data.profiles import conditions_of
 from thalweg.runtime.data.routes import Place, Route, after, decode_place, encode_place
@@ -26,7 +27,8 @@ ACKNOWLEDGE_EVERY_S = 0.2
 _INSTANT, _POSITION = (f.name for f in PLACE)
 
 Routes = Callable[[], tuple[Route, ...]]
-Connect = Callable[[], DataClient]  # raises Unreachable while the publisher is not known
+# To a publication's node; raises Unreachable while that is not known.
+Connect = Callable[[str], DataClient]
 Needs = Callable[[], tuple[int, int | None]]  # from when rows are needed; what is waited for
 
 
@@ -52,9 +54,9 @@ class MirrorSource:
         while not feed.stopped:
             client = None
             try:
-                client = self._connect()
-                self._go_over(feed, client)
+                self._go_over(feed)
                 place = self.place(feed)
+                client = self._connect(place.publication)
                 for range_, rows in client.read(Read(place.publication, place.instant)):
                     failures = 0
                     self.take(feed, range_, rows)
@@ -89,6 +91,8 @@ class MirrorSource:
         gap is refused."""
         place = self.place(feed)
         known, upto = place.instant, range_.upto
+        if not self._stream.is_relation and _INSTANT not in rows.columns:
+            rows = _placed(rows)
         if (following := after(self._routes(), place.publication)) is not None:
             upto = min(upto, self._first_of(following))
         if upto <= known:
@@ -121,32 +125,39 @@ class MirrorSource:
 
     def _first_of(self, route: Route) -> int:
         """From where on a route's rows are taken. A relation's content is that of an instant, so
-        that this instant belongs to the old way."""
-        inside = self._stream.is_relation and route.since > BEGINNING
-        return route.since + 1 if inside else route.since
+        that this instant belongs to the old way; and what a query says first is all that it holds.
+        """
+        inside = self._stream.is_relation or is_fragment(route.publication)
+        return route.since + 1 if inside and route.since > BEGINNING else route.since
 
     def _is_due(self, feed: Feed) -> bool:
         place = self.place(feed)
         following = after(self._routes(), place.publication)
         return following is not None and place.instant >= self._first_of(following)
 
-    def _go_over(self, feed: Feed, client: DataClient) -> None:
+    def _go_over(self, feed: Feed) -> None:
         """If all has been read by the old way, take over what it has left out so far."""
         while self._is_due(feed):
             old = self.place(feed).publication
             route = after(self._routes(), old)
             assert route is not None
-            for range_, rows in client.read(Read(route.publication, BEGINNING)):
-                if range_.upto > route.since:
-                    self.adopt(feed, old, route, rows)
-                    break
-            else:
-                return  # it has not begun to speak yet
+            client = self._connect(route.publication)
+            try:
+                for range_, rows in client.read(Read(route.publication, BEGINNING)):
+                    if range_.upto > route.since:
+                        self.adopt(feed, old, route, rows)
+                        break
+                else:
+                    return  # it has not begun to speak yet
+            finally:
+                client.close()
             self._switched(route.publication)
 
     def adopt(self, feed: Feed, old: str, route: Route, rows: pl.DataFrame) -> None:
         """The first rows of a publication: those of the past that the old one did not send."""
         known = next(r for r in self._routes() if r.publication == old)
+        if not self._stream.is_relation and _INSTANT not in rows.columns:
+            rows = _placed(rows)
         missed = rows.filter(~self._is_sent(rows, known))
         place = Place(route.publication, self._first_of(route))
         if self._stream.is_relation:
@@ -201,6 +212,12 @@ class MirrorSource:
         self._acknowledged = now
         needed_from, held_up_at = self._needs()
         client.ask(Acknowledge(publication, needed_from, self._stream.name, held_up_at))
+
+
+def _placed(rows: pl.DataFrame) -> pl.DataFrame:
+    """What a query says, as a stream: a batch has all rows of its instants, in order."""
+    number = pl.int_range(pl.len(), dtype=pl.Int64).over(TS).alias(_POSITION)
+    return rows.with_columns(pl.col(TS).alias(_INSTANT), number)
 
 
 def _in_order(rows: pl.DataFrame) -> pl.DataFrame:

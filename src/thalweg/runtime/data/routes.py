@@ -14,11 +14,13 @@ from thalweg.runtime.data.profiles import Where
 
 
 class Route(msgspec.Struct, frozen=True):
-    """From `since` on: the publication, and which rows it sends (None: all)."""
+    """From `since` on: the publication, and which rows it sends (None: all). `at` is its node, if
+    that is not the one that the mirror was made for."""
 
     publication: str
     where: Where | None = None
     since: int = BEGINNING
+    at: str | None = None
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True):

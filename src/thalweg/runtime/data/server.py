@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import polars as pl
 import pyarrow as pa
 from pyarrow import flight
 
+from thalweg.engine.shared.registering import Past
 from thalweg.engine.site import Forgotten, SiteError, Unknown
 from thalweg.engine.site.publications import Publications, no_rows, reader_of
+from thalweg.runtime.data.fragments import Fragment, is_fragment
 from thalweg.runtime.data.messages import (
     Acknowledge,
     Answer,
     Close,
     Done,
+    Move,
     Open,
     Opened,
+    OpenFragment,
     Range,
     Read,
     Refused,
@@ -38,12 +42,46 @@ ASK = "thalweg"  # the one action
 KEEP_ALIVE_S = 1.0  # so often a quiet publication says that it is there
 
 
+class CannotPublish(Exception):
+    """Why this node does not compute a fragment."""
+
+
+class Publisher(Protocol):
+    """Computes fragments for other nodes."""
+
+    def publish(
+        self, fragment: Fragment, reader: str, number: int, complete: bool
+    ) -> tuple[str, Past]:
+        """The publication, and where it begins; asked again, it answers the same. Raises
+        CannotPublish."""
+        ...
+
+    def closed(self) -> None:
+        """A fragment is not read any more."""
+
+    def move(self, asked: Move) -> None:
+        """Read a fragment from another node. Raises CannotPublish."""
+
+
+class _Nobody:
+    def publish(
+        self, fragment: Fragment, reader: str, number: int, complete: bool
+    ) -> tuple[str, Past]:
+        raise CannotPublish("this node computes nothing for others")
+
+    def closed(self) -> None: ...
+
+    def move(self, asked: Move) -> None:
+        raise CannotPublish("this node reads nothing of others")
+
+
 class DataServer(flight.FlightServerBase):  # type: ignore[misc]
     """Serves one site, once it is attached; `listen` is `host:port`, port 0 takes a free one. With
     certificates, each reader can ask for its own publications only."""
 
     def __init__(self, listen: str, site: Site | None = None, **options: Any) -> None:
         self._attached: tuple[Site, Publications] | None = None
+        self._publisher: Publisher = _Nobody()
         if site is not None:
             self.attach(site)
         self._closing = threading.Event()
@@ -58,7 +96,8 @@ class DataServer(flight.FlightServerBase):  # type: ignore[misc]
         super().__init__(f"{scheme}://{listen}", **options)
         self.address = f"{host}:{self.port}"
 
-    def attach(self, site: Site) -> None:
+    def attach(self, site: Site, publisher: Publisher | None = None) -> None:
+        self._publisher = publisher or _Nobody()
         self._attached = site, Publications(site)
 
     @property
@@ -84,12 +123,11 @@ class DataServer(flight.FlightServerBase):  # type: ignore[misc]
     def do_action(self, context: Any, action: Any) -> Iterator[Any]:
         try:
             request = decode_request(action.body.to_pybytes())
-            reader = request.reader if isinstance(request, Open) else reader_of(request.publication)
-            self._check_reader(context, reader)
+            self._check_reader(context, _asking(request))
             answer = self._answer(request)
         except msgspec.ValidationError as error:
             answer = Refused(f"a request that this version does not know: {error}")
-        except Unknown as error:
+        except (Unknown, CannotPublish) as error:
             answer = Refused(str(error))
         return iter([flight.Result(pa.py_buffer(encode(answer)))])
 
@@ -100,11 +138,21 @@ class DataServer(flight.FlightServerBase):  # type: ignore[misc]
                 return Opened(name, past.watermark, past.complete_from)
             case Acknowledge(publication, needed_from, stream, held_up_at):
                 self._site.engine.readers.acknowledge(publication, needed_from)
-                if held_up_at is not None:
+                if held_up_at is not None and is_fragment(publication):
+                    self.publications.promise_all(publication, held_up_at)
+                elif held_up_at is not None:
                     self.publications.promise(stream, held_up_at)
                 return Done()
+            case Move():
+                self._publisher.move(request)
+                return Done()
+            case OpenFragment(fragment, reader, number, complete):
+                name, past = self._publisher.publish(fragment, reader, number, complete)
+                return Opened(name, past.watermark, past.complete_from)
             case Close(publication):
                 self.publications.close(publication)
+                if is_fragment(publication):
+                    self._publisher.closed()
                 return Done()
 
     def do_get(self, context: Any, ticket: Any) -> Any:
@@ -143,6 +191,17 @@ class DataServer(flight.FlightServerBase):  # type: ignore[misc]
                 yield nothing, encode(Range(since, since))
                 if context.is_cancelled():
                     return
+
+
+def _asking(request: Request) -> str:
+    """The node that a request comes from, as it says."""
+    match request:
+        case Open() | OpenFragment():
+            return request.reader
+        case Move():
+            return request.publisher
+        case _:
+            return reader_of(request.publication)
 
 
 def _batch(rows: pl.DataFrame, schema: pa.Schema) -> pa.RecordBatch:

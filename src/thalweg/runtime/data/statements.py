@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from thalweg.engine.site.publications import MIRRORS
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.nodes import Node, Scan, Window, walk
@@ -11,14 +13,18 @@ from thalweg.plan.windows import HopWindow, TimeWindow
 INSTANT = "_at"  # stamps a relation's changes: its rows may have come long before
 
 
-def mirror_text(stream: StreamDef, home: str, publication: str) -> str:
+def mirror_text(
+    stream: StreamDef, home: str, publication: str, options: Mapping[str, str] | None = None
+) -> str:
     """Lateness and silence are judged at home, so that nothing is late here."""
+    told = {"publication": publication, **(options or {})}
+    written = ", ".join(f"{name} {_text(value)}" for name, value in told.items())
     columns = ", ".join(f"{quoted(f.name)} {f.type}" for f in stream.fields)
     kind = "RELATION" if stream.is_relation else "STREAM"
     return (
         f"CREATE {kind} {quoted(stream.name)} ({columns}) TIMESTAMP BY {_timestamp(stream)} "
         f"RESOLUTION {stream.resolution_us} MICROSECONDS "
-        f"FROM {_text(MIRRORS + home)} OPTIONS (publication {_text(publication)})"
+        f"FROM {_text(MIRRORS + home)} OPTIONS ({written})"
     )
 
 

@@ -90,6 +90,8 @@ class Mirrors:
         self._closing = threading.Lock()
         self._routing = threading.RLock()
         self._routes: dict[str, tuple[Route, ...]] = {}
+        # Instants for which readers of this node's fragments wait, by the stream they wait for.
+        self.demanded: Mapping[str, int] = {}
 
     def attach(self, site: Site) -> None:
         self._site = site
@@ -101,20 +103,22 @@ class Mirrors:
             stream,
             home,
             lambda: self.routes(stream),
-            lambda: self._connect(home),
+            lambda publication: self.connect(self._node_of(stream, publication)),
             lambda: self._needs(stream.name),
             lambda publication: self._switched(stream, publication),
         )
 
     def _needs(self, stream: str) -> tuple[int, int | None]:
-        return (BEGINNING, None) if self._site is None else needs_of(self._site, stream)
+        if self._site is None:
+            return BEGINNING, None
+        return needs_of(self._site, stream, self.demanded.get(stream, BEGINNING))
 
     @property
     def _attached(self) -> Site:
         assert self._site is not None, "the node has not begun"
         return self._site
 
-    def _connect(self, home: str) -> DataClient:
+    def connect(self, home: str) -> DataClient:
         """Raises Unreachable."""
         try:
             node = node_of(self._directory, home)
@@ -133,6 +137,18 @@ class Mirrors:
                 self._routes[stream.name] = decode_routes(note)
             return self._routes[stream.name]
 
+    def home(self, stream: StreamDef) -> str:
+        """The node from which a mirror is fed, or will be next."""
+        return self.routes(stream)[-1].at or home_of(stream)
+
+    def _node_of(self, stream: StreamDef, publication: str) -> str:
+        found = [r.at for r in self.routes(stream) if r.publication == publication]
+        return (found[0] if found else None) or home_of(stream)
+
+    def reroute(self, stream: StreamDef, route: Route) -> None:
+        """From an instant on, a mirror is fed by another publication."""
+        self._write_routes(stream, (*self.routes(stream), route))
+
     def _write_routes(self, stream: StreamDef, routes: tuple[Route, ...]) -> None:
         with self._routing:
             self._attached.engine.store.write_note(_note(stream), encode_routes(routes))
@@ -142,7 +158,7 @@ class Mirrors:
         routes = self.routes(stream)
         place = [r.publication for r in routes].index(publication)
         self._write_routes(stream, routes[place:])
-        self.give_back([(home_of(stream), r.publication) for r in routes[:place]])
+        self.give_back([(r.at or home_of(stream), r.publication) for r in routes[:place]])
 
     # --- making them
 
@@ -192,7 +208,7 @@ class Mirrors:
 
     def _subscribe(self, entry: Defined, reach: int | None, where: Where | None) -> Opened:
         number = self._attached.engine.store.take_numbers(_NUMBERS, 1)
-        client = self._connect(entry.node)
+        client = self.connect(entry.node)
         try:
             asked = Open(entry.name, self._directory.me.name, number, reach, where)
             answer = client.ask(asked)
@@ -210,7 +226,9 @@ class Mirrors:
         for stream in unused:
             kind = "RELATION" if stream.is_relation else "STREAM"
             site.execute(f"DROP {kind} {quoted(stream.name)}")
-        self.give_back([(home_of(s), r.publication) for s in unused for r in self.routes(s)])
+        self.give_back(
+            [(r.at or home_of(s), r.publication) for s in unused for r in self.routes(s)]
+        )
         for stream in unused:
             with self._routing:
                 self._routes.pop(stream.name, None)
@@ -231,7 +249,7 @@ class Mirrors:
 
     def _close(self, home: str, publication: str) -> bool:
         try:
-            client = self._connect(home)
+            client = self.connect(home)
             try:
                 client.ask(Close(publication))
             finally:

@@ -3,30 +3,52 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from thalweg.cql import Script, compile_script
 from thalweg.cql.bind.dependencies import dependents
 from thalweg.engine.shared.registering import NameTaken
 from thalweg.engine.shared.state.names import PUBLISHED
-from thalweg.engine.site import Site, WrongUse
+from thalweg.engine.site import Site, SiteError, WrongUse
 from thalweg.engine.site.book import kind_of
 from thalweg.engine.site.publications import is_internal
 from thalweg.engine.site.scripts import Change, CompileEach, Text
 from thalweg.engine.site.scripts import Script as SiteScript
 from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef, ViewDef
+from thalweg.plan.nodes import Node as Node_
+from thalweg.plan.nodes import base_streams
+from thalweg.plan.travelling import without_plan
+from thalweg.runtime.data.fragments import NAMED, Fragment
 from thalweg.runtime.data.server import DataServer
 from thalweg.runtime.data.statements import quoted, schema_text
 from thalweg.runtime.network.definitions import needed_views, network_catalog
-from thalweg.runtime.network.directory import VIEW, Defined, Directory
+from thalweg.runtime.network.deploying import Placement, Planned, plan_queries
+from thalweg.runtime.network.directory import FED, VIEW, Defined, Directory
+from thalweg.runtime.network.fragments import Assembled, Fragments
+from thalweg.runtime.network.leaving import Leaving
+from thalweg.runtime.network.measuring import Meter, NodeMeasure, Task
 from thalweg.runtime.network.mirrors import Mirrored, Mirrors
+from thalweg.runtime.network.placed_text import placed_text, select_of
 from thalweg.runtime.network.placing import placed_at_home, placed_locally
+from thalweg.runtime.network.publishing import FragmentPublisher
 from thalweg.runtime.network.statements import Part, is_for, named, parts_of
+from thalweg.runtime.network.tasks import Refused, Tasks
 
 _MOST_NAMED = 5
+_NEWS_WITHIN_S, _LOOK_EVERY_S = 5.0, 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a node may be given to do: cores, and bits per second; None: as much as comes."""
+
+    cpu: float | None = None
+    out_bps: float | None = None
+    in_bps: float | None = None
 
 
 class Node:
@@ -34,13 +56,32 @@ class Node:
     beyond it."""
 
     def __init__(
-        self, site: Site, directory: Directory, mirrors: Mirrors, data: DataServer
+        self,
+        site: Site,
+        directory: Directory,
+        mirrors: Mirrors,
+        data: DataServer,
+        limits: Limits | None = None,
+        strategy: str = "local",
     ) -> None:
         self.site, self.directory, self.mirrors, self.data = site, directory, mirrors, data
+        self.limits, self.strategy = limits or Limits(), strategy
+        self.meter, self.tasks = Meter(site), Tasks(site)
         self._lock = threading.RLock()
+        self.fragments = Fragments(self.name, site, mirrors)
+        self.publisher = FragmentPublisher(
+            site,
+            self._stand,
+            self._stop_publication,
+            mirrors.drop_unused,
+            self._lock,
+            self.fragments,
+        )
         mirrors.attach(site)
-        data.attach(site)
+        data.attach(site, self.publisher)
+        mirrors.demanded = data.publications.demanded
         self._reconcile()
+        self.fragments.give_back_unread()
         directory.on_gone(self._gone)
 
     @property
@@ -54,8 +95,9 @@ class Node:
     # --- nodes that go
 
     def leave(self) -> None:
-        """Take this node out of the network. Raises WrongUse while it has something: queries do not
-        move by themselves yet, and streams have one home."""
+        """Take this node out of the network; what it computes for others goes to those who read it.
+        Raises WrongUse while it has something: queries do not move by themselves yet, streams have
+        one home, and what can't be rebuilt stays."""
         own = [d for d in self.site.catalog.definitions.values() if self.is_own(d)]
         if own:
             named = ", ".join(f"{kind_of(d)} {d.name}" for d in own[:_MOST_NAMED])
@@ -64,12 +106,15 @@ class Node:
                 f"{self.name} still has {named}{more}: drop them, and submit queries at another "
                 "node first"
             )
+        leaving = Leaving(self.name, self.directory, self.mirrors, self.publisher)
+        leaving.move_fragments()
         self.directory.leave()
 
     def _gone(self, node: str) -> None:
         """What was kept for a node that is gone need not be kept any more."""
         for publication in self.data.publications.read_by(node):
             self.data.publications.close(publication)
+        self.publisher.closed()
 
     # --- statements
 
@@ -81,13 +126,64 @@ class Node:
         """Where a script's statements have to be executed; new queries here, or, if it is told how
         much has arrived of each stream, near their input. Raises CqlError."""
         script = compile_script(text, self.catalog(), name=name)
-        for change in script.changes:
-            if change.definition.name.startswith(PUBLISHED):
-                raise NameTaken(f"names that begin with {PUBLISHED} are the network's own")
+        self._check_names(script)
         place = placed_locally(self.name)
         if arrived is not None:
             place = placed_at_home(self.name, self.directory.defined(), arrived)
         return parts_of(text, script, self.name, self._elsewhere(), place)
+
+    @staticmethod
+    def _check_names(script: Script) -> None:
+        for change in script.changes:
+            for own in (PUBLISHED, NAMED):
+                if change.definition.name.startswith(own):
+                    raise NameTaken(f"names that begin with {own} are the network's own")
+
+    def measured(self) -> NodeMeasure:
+        """What planners want to know of this node."""
+        others = [n for n in self.directory.nodes() if n.name != self.name]
+        seconds, bits = self.meter.load()
+        return NodeMeasure(
+            self.name,
+            self.meter.streams(),
+            self.meter.delays_ms([n for n in others if self.directory.is_up(n.name)]),
+            seconds,
+            bits,
+            tuple(self.tasks.all()),
+            self.limits.cpu,
+            self.limits.out_bps,
+            self.limits.in_bps,
+        )
+
+    def planned(
+        self, text: str, name: str, strategy: str, measured: Sequence[NodeMeasure]
+    ) -> tuple[Script, Planned]:
+        """What a strategy would do with the new queries of a script. Raises CqlError, SiteError."""
+        script = compile_script(text, self.catalog(), name=name)
+        defined = self.directory.defined()
+        homes = {s.name: self.name for s in script.catalog.streams()}
+        homes |= {d.name: d.node for d in defined.values() if d.kind in FED}
+        fresh = [q for q in script.queries if q.name.lower() not in defined and not q.from_now]
+        return script, plan_queries(fresh, strategy, self.name, homes, measured)
+
+    def planned_parts(
+        self, text: str, name: str, strategy: str, measured: Sequence[NodeMeasure]
+    ) -> tuple[list[Part], dict[str, Placement]]:
+        """As `parts`, with new queries placed by a strategy. Raises WrongUse, with what is short
+        where, if it does not admit all of them."""
+        script, planned = self.planned(text, name, strategy, measured)
+        self._check_names(script)
+        try:
+            planned.check(strategy)
+        except WrongUse as error:
+            self.tasks.refuse(Refused(time.strftime("%F %T"), strategy, str(error)))
+            raise
+        placed = {p.query: p for p in planned.placements}
+
+        def place(query: QueryDef) -> str:
+            return placed[query.name].node if query.name in placed else self.name
+
+        return parts_of(text, script, self.name, self._elsewhere(), place, placed), placed
 
     def are_for_here(self, texts: Iterable[str]) -> bool:
         """Whether no statement of these texts has to be executed elsewhere."""
@@ -105,6 +201,75 @@ class Node:
                     before + text, name=name, folder=folder, pasts=opened.pasts
                 )
             return self._told([(done, script)])[0]
+
+    def place(
+        self,
+        text: str,
+        fragment: Fragment,
+        task: Task | None = None,
+        *,
+        name: str = "<cql>",
+        folder: Path | None = None,
+    ) -> Script:
+        """Make one query stand at this node that reads what other nodes compute for it; all or
+        nothing. `task` is written down with it. Raises NodeAway, SiteError."""
+        script = compile_script(text, self.catalog(), name=name)
+        if not script.queries:
+            return script  # it is there
+        (query,) = script.queries
+        if fragment.node.schema != query.plan.schema:
+            raise WrongUse(f"what is placed is not {query.name}")
+        written = select_of(text)
+        if task is not None:
+            self.tasks.write(task)
+        try:
+            with self.fragments.assembled(fragment) as assembled, self._lock:
+                made = placed_text(query.name, assembled.plan, written)
+                done = self._run_placed(query.name, made, assembled, folder)
+        except BaseException:
+            if task is not None:
+                self.tasks.delete(task.query)
+            raise
+        return self._told([(done, script)])[0]
+
+    def _stand(
+        self, name: str, fragment: Fragment, shape: Callable[[Node_], Node_], complete: bool
+    ) -> None:
+        """An internal query that computes a fragment for another node."""
+        with self.fragments.assembled(fragment, complete=complete) as assembled, self._lock:
+            assembled = replace(assembled, plan=shape(assembled.plan))
+            self._run_placed(name, placed_text(name, assembled.plan), assembled, None)
+
+    def _run_placed(
+        self, name: str, text: str, assembled: Assembled, folder: Path | None
+    ) -> SiteScript:
+        for shared in assembled.shared:
+            if self.site.catalog.find(shared) is None:
+                raise SiteError(f"{shared} was dropped meanwhile: submit again")
+        definition = QueryDef(name, assembled.plan, text)
+        self._await_news(assembled)
+        mirrored = self.mirrors.open([definition], self._elsewhere())
+        try:
+            before = "".join(f"{t}; " for t in (*mirrored.texts, *assembled.texts))
+            pasts = {**mirrored.pasts, **assembled.pasts}
+            return self.site.execute(before + text, folder=folder, pasts=pasts)
+        except BaseException:
+            self.mirrors.give_back(mirrored.opened)
+            raise
+
+    def _await_news(self, assembled: Assembled) -> None:
+        """A stream may be so new that its home has told others of it, and not this node yet."""
+        read = {s.name.lower() for s in base_streams(assembled.plan)}
+        read -= {name.lower() for name in assembled.pasts}
+        until = time.monotonic() + _NEWS_WITHIN_S
+        while time.monotonic() < until:
+            known = self.directory.defined()
+            if all(n in known or self.site.catalog.find(n) is not None for n in read):
+                return
+            time.sleep(_LOOK_EVERY_S)
+
+    def _stop_publication(self, publication: str) -> None:
+        self.data.publications.close(publication)
 
     def execute_each(self, texts: Sequence[Text], compiler: CompileEach) -> list[Script]:
         """As `Site.execute_each`; statements may read what others have."""
@@ -147,7 +312,10 @@ class Node:
             told.append(replace(done, changes=changes, warnings=script.warnings))  # type: ignore[arg-type]
         everything = [c for script in told for c in script.changes]
         self._tell(everything)
-        if any(c.dropped or c.replaced is not None for c in everything):
+        gone = [c for c in everything if c.dropped or c.replaced is not None]
+        for change in gone:
+            self.tasks.delete(change.definition.name)
+        if gone:
             self._drop_unused()
         return told
 
@@ -199,7 +367,7 @@ class Node:
     def _text_of(self, definition: Definition, texts: Mapping[str, str] | None = None) -> str:
         if isinstance(definition, StreamDef):
             return schema_text(definition)
-        return (self._texts() if texts is None else texts).get(definition.name, "")
+        return without_plan((self._texts() if texts is None else texts).get(definition.name, ""))
 
     def _texts(self) -> dict[str, str]:
         return {name: text for name, _, text in self.site.book.definitions()}

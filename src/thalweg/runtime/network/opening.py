@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from thalweg.cql import compile_script
+from thalweg.cql import compile_placed
 from thalweg.engine.site import IN_PROCESS, open_site
 from thalweg.engine.site.publications import MIRRORS
 from thalweg.engine.site.settings import SiteSettings
@@ -20,7 +20,7 @@ from thalweg.runtime.driver.driver import Driver
 from thalweg.runtime.network.catalogued import Catalogued
 from thalweg.runtime.network.directory import NodeInfo
 from thalweg.runtime.network.mirrors import Mirrors
-from thalweg.runtime.network.node import Node
+from thalweg.runtime.network.node import Limits, Node
 from thalweg.runtime.transport.addresses import address_of
 from thalweg.runtime.transport.transport import Transport
 from thalweg.runtime.trust import Credentials
@@ -40,6 +40,8 @@ class NodeSettings:
     data_port: int = 0
     join: tuple[str, ...] = ()
     master: str = IN_PROCESS
+    strategy: str = "local"
+    limits: Limits = field(default_factory=Limits)
     settings: SiteSettings = field(default_factory=SiteSettings)
     credentials: Credentials | None = None  # without, only this machine is listened to
 
@@ -92,7 +94,7 @@ def open_node(chosen: NodeSettings, http: str) -> tuple[Node, Callable[[], None]
         )
         site = open_site(
             folder,
-            compile_script,
+            compile_placed,
             master=chosen.master,
             settings=chosen.settings,
             schemes={MIRRORS: mirrors.source},
@@ -100,7 +102,7 @@ def open_node(chosen: NodeSettings, http: str) -> tuple[Node, Callable[[], None]
     except BaseException:
         driver.close()
         raise
-    node = Node(site, directory, mirrors, data)
+    node = Node(site, directory, mirrors, data, chosen.limits, chosen.strategy)
 
     def close() -> None:
         node.close()

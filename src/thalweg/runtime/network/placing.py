@@ -1,7 +1,7 @@
 """Where a query runs as a whole: at the node that was asked, or where most of its input is.
 
-What a query reads of other nodes travels to it, and its result to who asks. Which operators run
-where, by the planners of `placement`, is decided for plans and not carried out yet.
+What a query reads of other nodes travels to it, and its result to who asks. The other strategies
+are planners of `placement`, which `deploying.py` asks and carries out.
 """
 
 from __future__ import annotations
@@ -19,6 +19,15 @@ Place = Callable[[QueryDef], str]  # the node that runs a query
 class Strategy(StrEnum):
     local = "local"  # at the node that was asked: results are read there
     home = "home"  # where most tuples come in: only the rest of the input travels
+    sqpr = "sqpr"  # operators where there is room, with reuse; a query that does not fit is refused
+    in_network = "in-network"  # operators on the way from their streams to the node that was asked
+    edge = "edge"  # operators at streams' homes, or at the node that was asked
+    edge_plus = "edge+"
+    cosmos = "cosmos"  # whole queries near their like and their streams
+
+    @property
+    def is_planned(self) -> bool:
+        return self not in (Strategy.local, Strategy.home)
 
 
 def placed_locally(me: str) -> Place:

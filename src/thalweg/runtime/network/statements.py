@@ -7,7 +7,7 @@ dropped or written to is changed where it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from thalweg.cql import Script, parse_script, syntax
@@ -22,28 +22,39 @@ class Part:
 
     node: str
     text: str
+    query: str | None = None  # the one that it makes, and that is placed
 
 
 def parts_of(
-    text: str, script: Script, me: str, defined: Mapping[str, Defined], place: Place
+    text: str,
+    script: Script,
+    me: str,
+    defined: Mapping[str, Defined],
+    place: Place,
+    placed: Container[str] = (),
 ) -> list[Part]:
-    """Of a text that was compiled against the network's catalog, in order."""
-    spans: list[tuple[str, int, int]] = []
+    """Of a text that was compiled against the network's catalog, in order; each `placed` query by
+    itself."""
+    spans: list[tuple[str, int, int, str | None]] = []
     fresh = iter(script.queries)
     for statement in parse_script(text):
-        node = _node_of(statement, me, defined)
+        node, alone = _node_of(statement, me, defined), None
         if isinstance(statement, syntax.CreateQuery) and statement.mode is not syntax.Mode.ALTER:
             query = next(fresh, None)
             if query is not None and query.name.lower() not in defined and node == me:
                 node = place(query)
+                alone = query.name if query.name in placed else None
         start, end = statement.span
-        if spans and spans[-1][0] == node:
-            spans[-1] = (node, spans[-1][1], end)
+        if spans and alone is None and (spans[-1][0], spans[-1][3]) == (node, None):
+            spans[-1] = (node, spans[-1][1], end, None)
         else:
-            spans.append((node, start, end))
-    parts = [Part(node, _blank(text[:start]) + text[start:end]) for node, start, end in spans]
+            spans.append((node, start, end, alone))
     names = (q.name for q in script.queries)
-    return [Part(p.node, named(p.text, names)) for p in parts] or [Part(me, text)]
+    parts = [
+        Part(node, named(_blank(text[:start]) + text[start:end], names), alone)
+        for node, start, end, alone in spans
+    ]
+    return parts or [Part(me, text)]
 
 
 def is_for(node: str, text: str, defined: Mapping[str, Defined]) -> bool:

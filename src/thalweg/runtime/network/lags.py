@@ -30,4 +30,5 @@ def with_lags(nodes: list[dict[str, object]], marks: Mapping[str, str | None]) -
     """Tell each link of nodes its lag; `marks` are the streams' watermarks at their homes."""
     for node in nodes:
         for link in node["links"]:  # type: ignore[attr-defined]
-            link["lag"] = lag_text(link["watermark"], marks.get(link["stream"].lower()))
+            at_home = link.get("at_home") or marks.get(link["stream"].lower())
+            link["lag"] = lag_text(link["watermark"], at_home)

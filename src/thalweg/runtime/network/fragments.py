@@ -1,0 +1,211 @@
+"""Fragments that other nodes compute for this one.
+
+They are read like streams of other nodes: a fragment is published by an internal query, and its
+reader has a mirror of it. A fragment may itself read fragments, so that opening one opens a tree of
+them; if a node refuses its part, what was opened is given back.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from thalweg.cql import compile_script
+from thalweg.engine.shared.registering import Past
+from thalweg.engine.site import Site, SiteError
+from thalweg.engine.site.publications import is_mirror
+from thalweg.plan.catalog import StreamDef
+from thalweg.plan.cutting import part_schema
+from thalweg.plan.nodes import Node, Scan, transform
+from thalweg.plan.windows import BEGINNING
+from thalweg.runtime.data.client import DataClient, NotServed, Unreachable
+from thalweg.runtime.data.fragments import (
+    Fragment,
+    Input,
+    digest,
+    fragment_publication,
+    stream_name,
+    whole_reach,
+)
+from thalweg.runtime.data.messages import Move, Opened, OpenFragment
+from thalweg.runtime.data.routes import Route
+from thalweg.runtime.data.statements import mirror_text
+from thalweg.runtime.network.mirrors import Mirrors, NodeAway
+
+log = logging.getLogger(__name__)
+
+_NUMBERS = "fragments"  # that this node has opened
+_OPENING = "opening"  # a note of those that nothing of this node reads yet
+_OPEN_WITHIN_S = 60.0  # others may have to be asked in turn
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A fragment's plan over streams that this node has, or will have by `texts`."""
+
+    plan: Node
+    texts: tuple[str, ...]
+    pasts: Mapping[str, Past]
+    opened: tuple[tuple[str, str], ...]  # home and publication
+    shared: tuple[str, ...]  # mirrors that were there
+
+
+class Fragments:
+    """Those that other nodes compute for this one."""
+
+    def __init__(self, me: str, site: Site, mirrors: Mirrors) -> None:
+        self._me, self._site, self._mirrors = me, site, mirrors
+        self._opening = threading.Lock()
+
+    # --- what others compute
+
+    @contextmanager
+    def assembled(self, fragment: Fragment, *, complete: bool = False) -> Iterator[Assembled]:
+        """With everything that it reads of others. Raises NodeAway, SiteError; if what is done with
+        it fails, all is given back."""
+        streams: dict[str, StreamDef] = {}
+        texts: list[str] = []
+        pasts: dict[str, Past] = {}
+        opened: list[tuple[str, str]] = []
+        shared: list[str] = []
+        try:
+            for given in fragment.inputs:
+                stream = self.standing(given)
+                if stream is not None:
+                    shared.append(stream.name)
+                    first = first_of(stream)
+                    if self._site.engine.watermark(stream.name) < first:
+                        pasts[stream.name] = Past(first, BEGINNING, first)
+                else:
+                    number = self._site.engine.store.take_numbers(_NUMBERS, 1)
+                    publication = fragment_publication(given.fragment, self._me, number)
+                    opened.append((given.at, publication))
+                    self._note(add=[(given.at, publication)])
+                    answer = self._ask(given, number, complete)
+                    text = _mirror_text(given, number, answer)
+                    (stream,) = compile_script(text).catalog.streams()
+                    texts.append(text)
+                    since = BEGINNING if stream.is_relation else answer.watermark
+                    pasts[stream.name] = Past(answer.watermark, since, answer.watermark)
+                streams[given.name] = stream
+            plan = _with_streams(fragment.node, streams)
+            yield Assembled(plan, tuple(texts), pasts, tuple(opened), tuple(shared))
+        except BaseException:
+            self._mirrors.give_back(opened)
+            self._note(remove=opened)
+            raise
+        self._note(remove=opened)
+
+    def _ask(self, given: Input, number: int, complete: bool) -> Opened:
+        request = OpenFragment(given.fragment, self._me, number, complete)
+        try:
+            client: DataClient = self._mirrors.connect(given.at)
+            try:
+                answer = client.ask(request, within_s=_OPEN_WITHIN_S)
+            finally:
+                client.close()
+        except Unreachable as error:
+            raise NodeAway(
+                f"node {given.at}, which is to compute a part of it, does not answer ({error}): "
+                "submit again when it is there"
+            ) from None
+        except NotServed as error:
+            raise SiteError(f"node {given.at} refuses its part: {error}") from None
+        assert isinstance(answer, Opened)
+        return answer
+
+    def standing(self, given: Input) -> StreamDef | None:
+        """A mirror of an equal fragment that a query may share which begins now: both begin at the
+        same instant, or its windows have been filled since it began."""
+        wanted = digest(given.fragment)
+        for stream in self._site.catalog.streams():
+            if not is_mirror(stream) or self._mirrors.home(stream) != given.at:
+                continue
+            options = dict(stream.options)
+            if options.get("fragment") != wanted:
+                continue
+            now, first = self._site.engine.watermark(stream.name), first_of(stream)
+            if now <= first:
+                return stream
+            reach = whole_reach(given.fragment)
+            # What a query holds at its start is new to it: a stream that goes on does not say it.
+            if reach is None or given.fragment.from_beginning or not stream.is_relation:
+                continue
+            if first <= BEGINNING or now >= first + reach:
+                return stream
+        return None
+
+    def move(self, asked: Move) -> None:
+        """Have a fragment computed at another node from an instant on; up to there its rows come
+        from the old one. Raises NodeAway, SiteError."""
+        for stream in self._site.catalog.streams():
+            if is_mirror(stream) and self._mirrors.home(stream) == asked.publisher:
+                route = self._mirrors.routes(stream)[-1]
+                if route.publication == asked.publication:
+                    break
+        else:
+            return  # nothing reads it any more
+        number = self._site.engine.store.take_numbers(_NUMBERS, 1)
+        publication = fragment_publication(asked.fragment, self._me, number)
+        opened = [(asked.to, publication)]
+        self._note(add=opened)
+        try:
+            answer = self._ask(Input("", asked.to, asked.fragment), number, True)
+            more = Route(answer.publication, None, answer.watermark, asked.to)
+            self._mirrors.reroute(stream, more)
+        except BaseException:
+            self._mirrors.give_back(opened)
+            raise
+        finally:
+            self._note(remove=opened)
+
+    # --- what was opened when this node went down
+
+    def give_back_unread(self) -> None:
+        """Fragments that were opened for something that has not come to stand."""
+        waiting = self._noted()
+        mirrors = [s for s in self._site.catalog.streams() if is_mirror(s)]
+        read = {r.publication for s in mirrors for r in self._mirrors.routes(s)}
+        unread = [(at, name) for at, name in waiting if name not in read]
+        if unread:
+            self._mirrors.give_back(unread)
+        self._note(remove=waiting)
+
+    def _noted(self) -> list[tuple[str, str]]:
+        note = self._site.engine.store.note(_OPENING)
+        return [] if note is None else [(at, name) for at, name in json.loads(note)]
+
+    def _note(
+        self, add: list[tuple[str, str]] | None = None, remove: list[tuple[str, str]] | None = None
+    ) -> None:
+        with self._opening:
+            kept = {*self._noted(), *(add or [])} - {*(remove or [])}
+            if add or remove:
+                note = json.dumps(sorted(kept)).encode()
+                self._site.engine.store.write_note(_OPENING, note)
+
+
+def first_of(stream: StreamDef) -> int:
+    """The instant at which what another node computes begins."""
+    return int(dict(stream.options).get("first", BEGINNING))
+
+
+def _mirror_text(given: Input, number: int, answer: Opened) -> str:
+    schema = part_schema(given.fragment.node, stream_name(given.fragment, given.at, number))
+    options = {"fragment": digest(given.fragment), "first": str(answer.watermark)}
+    return mirror_text(schema, given.at, answer.publication, options)
+
+
+def _with_streams(plan: Node, streams: Mapping[str, StreamDef]) -> Node:
+    """With this node's streams in the place of what others compute."""
+
+    def change(node: Node) -> Node:
+        if isinstance(node, Scan) and node.stream.name in streams:
+            return Scan(streams[node.stream.name])
+        return node
+
+    return transform(plan, change)

@@ -1,0 +1,114 @@
+"""Fragments that this node computes for others: internal queries, each read by one node."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import msgspec
+
+from thalweg.engine.failures import FAILURES
+from thalweg.engine.shared.registering import Past
+from thalweg.engine.site import Site, SiteError
+from thalweg.plan.cutting import part_plan
+from thalweg.plan.encoding import EncodingError
+from thalweg.plan.nodes import Node
+from thalweg.plan.windows import BEGINNING
+from thalweg.runtime.data.fragments import Fragment, fragment_publication, is_fragment
+from thalweg.runtime.data.messages import Move
+from thalweg.runtime.data.server import CannotPublish
+from thalweg.runtime.network.fragments import Fragments
+
+log = logging.getLogger(__name__)
+
+# Makes a query of this name stand, with all that its fragment reads, of all the past it asks for.
+Stand = Callable[[str, Fragment, Callable[[Node], Node], bool], None]
+
+
+class FragmentPublisher:
+    """`stand` makes queries; `tidy` gives back what none reads any more, some time later."""
+
+    def __init__(
+        self,
+        site: Site,
+        stand: Stand,
+        stop: Callable[[str], None],
+        tidy: Callable[[], None],
+        held: AbstractContextManager[object],
+        fragments: Fragments,
+    ) -> None:
+        self._site, self._stand, self._stop, self._tidy, self._held = site, stand, stop, tidy, held
+        self._fragments = fragments
+
+    def publish(
+        self, fragment: Fragment, reader: str, number: int, complete: bool
+    ) -> tuple[str, Past]:
+        """Raises CannotPublish."""
+        name = fragment_publication(fragment, reader, number)
+        try:
+            self._site.engine.readers.keep(name)
+            if self._site.catalog.find(name) is None:
+                note = msgspec.msgpack.encode(fragment)
+                self._site.engine.store.write_note(note_of(name), note)
+                self._stand(name, fragment, part_plan, complete)
+            run = self._site.engine.roster_entry(name)
+            if run is None:
+                raise SiteError(f"{name} can't be read: it was given up")
+            started = BEGINNING if run.started is None else run.started
+            if fragment.from_beginning and started > BEGINNING:
+                raise SiteError(
+                    "its streams have begun, and what this part reads must be known from their "
+                    "beginning: submit again, and the query is cut elsewhere"
+                )
+            if complete and run.gaps:
+                raise SiteError(f"of {run.gaps[0].stream}, not all is kept that its windows hold")
+        except (SiteError, EncodingError, ValueError) as error:
+            self._take_back(name)
+            raise CannotPublish(str(error)) from None
+        except BaseException:
+            self._take_back(name)
+            raise
+        return name, Past(started)
+
+    def move(self, asked: Move) -> None:
+        """Raises CannotPublish."""
+        try:
+            self._fragments.move(asked)
+        except SiteError as error:
+            raise CannotPublish(str(error)) from None
+
+    def published(self) -> dict[str, Fragment]:
+        """What is computed here for others, by publication."""
+        found = {}
+        for query in self._site.catalog.queries():
+            note = self._site.engine.store.note(note_of(query.name))
+            if is_fragment(query.name) and note is not None:
+                found[query.name] = msgspec.msgpack.decode(note, type=Fragment)
+        return found
+
+    def _take_back(self, name: str) -> None:
+        try:
+            self._stop(name)
+        except FAILURES as error:
+            log.warning("%s could not be taken back: %s", name, error)
+        self.closed()
+
+    def closed(self) -> None:
+        """Not on the caller's thread: who closes a fragment may itself have been asked to, and
+        nodes that wait for each other would wait for ever."""
+
+        def run() -> None:
+            try:
+                with self._held:
+                    self._tidy()
+            except FAILURES as error:  # at the next time, then
+                log.warning("what nothing reads any more could not be given back: %s", error)
+
+        threading.Thread(target=run, name="tidy", daemon=True).start()
+
+
+def note_of(publication: str) -> str:
+    """Under which a fragment is kept as it was asked for."""
+    return f"fragment/{publication}"
