@@ -17,6 +17,7 @@ from thalweg.sim.scenarios.p2p_join import P2PJoinScenario
 from thalweg.sim.scenarios.prefix import PrefixScenario
 from thalweg.sim.scenarios.query_spreading import QuerySpreadingScenario
 from thalweg.sim.scenarios.sand import SandScenario
+from thalweg.sim.scenarios.swap import SwapScenario
 from thalweg.sim.scenarios.trees import TreesScenario
 
 _ALL: tuple[type[Scenario], ...] = (
@@ -33,6 +34,7 @@ _ALL: tuple[type[Scenario], ...] = (
     SandScenario,
     TreesScenario,
     P2PJoinScenario,
+    SwapScenario,
 )
 SCENARIOS: dict[str, type[Scenario]] = {kind.name: kind for kind in _ALL}
 

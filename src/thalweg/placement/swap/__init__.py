@@ -1,0 +1,1 @@
+"""Distributed join plans that leave the order open (SwAP, COSMOS chapter 5)."""
