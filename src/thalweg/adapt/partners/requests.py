@@ -1,0 +1,43 @@
+"""Who asks whom for how much load (COSMOS 6.2.4, Algorithm 6.2).
+
+Added to the printed algorithm, which looks at the asking side only: it leaves one node far above
+the rest alone as long as no partner is far below. Here who is below the mean also asks where the
+busiest is above κ times the mean. And a partner that had nothing to give is not asked again for a
+while: its load is of a kind that can't move, and asking the busiest alone would never get further.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    partner: str
+    load: float
+    why: str  # "low": the printed rule; "high": the busiest stands out
+
+
+def wish(
+    own: float,
+    partners: Mapping[str, float],
+    kappa: float,
+    *,
+    relieve: bool = False,
+    dry: Collection[str] = (),
+) -> Wish | None:
+    """What to ask for at the start of a round; None where the loads are near enough."""
+    givers = sorted(p for p in partners if p not in dry)
+    if not givers:
+        return None
+    mean = (own + sum(partners.values())) / (1 + len(partners))
+    busiest = max(givers, key=lambda p: partners[p])
+    amount = (partners[busiest] - own) / 2
+    if amount <= 0:
+        return None
+    if kappa * own < mean:
+        return Wish(busiest, amount, "low")
+    if relieve and own < mean and partners[busiest] > kappa * mean:
+        return Wish(busiest, amount, "high")
+    return None
