@@ -9,7 +9,7 @@ from thalweg.adapt.partners.circle import Circle
 from thalweg.adapt.partners.holdings import Holdings
 from thalweg.adapt.partners.homes import Homes
 from thalweg.adapt.partners.low_pass import filtered
-from thalweg.adapt.partners.requests import Wish, wish
+from thalweg.adapt.partners.requests import Wish, homing, spare, wish
 from thalweg.adapt.partners.selection import ORDERS, Candidate, reason, victims
 from thalweg.adapt.partners.settings import Settings
 from thalweg.overlay.generator import Generator
@@ -17,6 +17,8 @@ from thalweg.overlay.membership import Membership
 from thalweg.overlay.protocol import Address, Effect, Send, SetTimer
 
 GATHER_PARTS = 20  # requests are gathered for a twentieth of a round, and the largest goes first
+
+DRY_ROUNDS = 3  # before one who had nothing to give is asked again
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +123,30 @@ class Balancing:
         self._dry = {p: until for p, until in self._dry.items() if self.rounds < until}
         s = self.settings
         wanted = wish(self.load, loads, s.kappa, relieve=s.relieve, dry=self._dry)
+        if wanted is None and s.homing:
+            abroad = {a: n for a, n in self.homes.abroad().items() if a not in self._dry}
+            wanted = homing(self.load, loads, abroad)
         self._wish = None
         if wanted is not None:
             self._serials += 1
             serial = now_us * 64 + self._serials % 64  # of this life: an old offer is not taken
             self._wish = (serial, wanted, now_us)
-            effects.append(Send(wanted.partner, say.Ask(serial, wanted.load, self.load)))
+            effects.append(Send(wanted.partner, self._ask(serial, wanted)))
         return effects
+
+    def _ask(self, serial: int, wanted: Wish) -> say.Ask:
+        return say.Ask(serial, wanted.load, self.load, wanted.why == "home")
 
     # --- giving (6.2.5) ---
 
     def _asked_for_load(self, now_us: int, sender: Address, ask: say.Ask) -> list[Effect]:
-        if sender not in self.circle.partners or ask.serial <= self._heard_asks.get(sender, -1):
+        is_partner = sender in self.circle.partners
+        is_new = ask.serial > self._heard_asks.get(sender, -1)
+        if not is_new or not (is_partner or ask.native):
             return []
         self._heard_asks[sender] = ask.serial
-        self.circle.hear(now_us, sender, ask.load)
+        if is_partner:
+            self.circle.hear(now_us, sender, ask.load)
         gathering, self._asks[sender] = bool(self._asks), ask
         return [] if gathering else [SetTimer("give", self.settings.round_us // GATHER_PARTS)]
 
@@ -146,8 +157,11 @@ class Balancing:
         effects: list[Effect] = []
         for receiver, ask in asks:
             # The loads may have come nearer since it was asked.
-            wanted = min(ask.amount, (self.load - ask.load) / 2, self._budget)
-            chosen = self._victims(now_us, receiver, wanted)
+            gap = (self.load - ask.load) / 2
+            if ask.native:
+                gap = spare(self.load, self.circle.known_loads(), self.settings.kappa)
+            wanted = min(ask.amount, gap, self._budget)
+            chosen = self._victims(now_us, receiver, wanted, native=ask.native)
             if not chosen:
                 effects.append(Send(receiver, say.Offer(ask.serial, (), self.load)))
                 continue
@@ -161,7 +175,9 @@ class Balancing:
             effects.append(Send(receiver, say.Offer(ask.serial, offered, self.load)))
         return effects
 
-    def _victims(self, now_us: int, receiver: Address, wanted: float) -> list[Candidate]:
+    def _victims(
+        self, now_us: int, receiver: Address, wanted: float, *, native: bool
+    ) -> list[Candidate]:
         rested_us = now_us - self.settings.rest_rounds * self.settings.round_us
         places = self.holdings.places
         candidates = [
@@ -177,9 +193,10 @@ class Balancing:
             and held.stopping is None
             and held.since_us <= rested_us
             and now_us < held.until_us
+            and (held.fragment.home == receiver or not native)
         ]
         order = ORDERS[self.settings.order]
-        return victims(candidates, self.own, receiver, wanted, order)
+        return victims(candidates, self.own, receiver, wanted, order, exceed=not native)
 
     def _offered(self, now_us: int, sender: Address, offer: say.Offer) -> list[Effect]:
         """Consent once, while it is what was asked for in this round."""
@@ -190,12 +207,13 @@ class Balancing:
             return [Send(sender, say.Consent(offer.serial, ()))]
         self._wish = None
         if not offer.fragments:
-            self._dry[sender] = self.rounds + self.settings.update_rounds
+            self._dry[sender] = self.rounds + DRY_ROUNDS
             return []
         until_us = now_us + 10 * self.settings.answer_us
         for offered in offer.fragments:
             self._coming[offered.fragment] = (offered.load, until_us)
-        self.circle.hear(now_us, sender, offer.load)
+        if sender in self.circle.partners:
+            self.circle.hear(now_us, sender, offer.load)
         names = tuple(o.fragment for o in offer.fragments)
         self._answered = (offer.serial, names)
         return [Send(sender, say.Consent(offer.serial, names))]

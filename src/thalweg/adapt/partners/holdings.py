@@ -117,9 +117,10 @@ class Holdings:
 
     # --- coming ---
 
-    def adopt(self, now_us: int, held: Held) -> list[Effect]:
+    def adopt(self, now_us: int, held: Held, *, rests: bool = True) -> list[Effect]:
         name = held.fragment.name
-        held.since_us = now_us
+        if rests:
+            held.since_us = now_us
         effects: list[Effect] = []
         if name in self.held:
             effects.append(Deliver(Drop(name, self.held[name].epoch)))

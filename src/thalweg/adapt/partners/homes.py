@@ -52,6 +52,7 @@ class Taken:
     fragment: Fragment
     epoch: int
     upto: int
+    first: bool  # nobody had it before
 
 
 class Homes:
@@ -93,6 +94,14 @@ class Homes:
             for _, home in record.fragment.neighbours:
                 if home != self.own:
                     found[home] = found.get(home, 0) + 1
+        return found
+
+    def abroad(self) -> dict[Address, int]:
+        """How many native fragments run where."""
+        found: dict[Address, int] = {}
+        for record in self.records.values():
+            if record.owner not in ("", self.own):
+                found[record.owner] = found.get(record.owner, 0) + 1
         return found
 
     # --- leases ---
@@ -163,7 +172,7 @@ class Homes:
         name = record.fragment.name
         after = Record(record.fragment, self.own, record.epoch + 1, max(upto, record.upto))
         self.until_us[name] = now_us + self.settings.expiry_us
-        taken.append(Taken(after.fragment, after.epoch, after.upto))
+        taken.append(Taken(after.fragment, after.epoch, after.upto, record.owner == ""))
         return [*self._write(after), *self._tell([name])]
 
     # --- places of neighbours ---

@@ -55,6 +55,7 @@ class Ask(Message, frozen=True):
     serial: int
     amount: float
     load: float
+    native: bool = False  # only what is at home here
 
 
 class Offered(msgspec.Struct, frozen=True):

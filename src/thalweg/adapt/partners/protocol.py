@@ -92,7 +92,7 @@ class Partners(Balancing):
     def _run(self, now_us: int, effects: list[Effect], taken: list[Taken]) -> list[Effect]:
         for t in taken:
             held = Held(t.fragment, t.epoch, t.upto, b"")
-            effects += self.holdings.adopt(now_us, held)
+            effects += self.holdings.adopt(now_us, held, rests=not t.first)
         return effects
 
     def _receive(self, now_us: int, sender: Address, message: Message) -> list[Effect]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from math import sqrt
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
     partner: str
     load: float
-    why: str  # "low": the printed rule; "high": the busiest stands out
+    why: str  # "low": the printed rule; "high": the busiest stands out; "home": see `homing`
 
 
 def wish(
@@ -41,3 +42,24 @@ def wish(
     if relieve and own < mean and partners[busiest] > kappa * mean:
         return Wish(busiest, amount, "high")
     return None
+
+
+def homing(own: float, partners: Mapping[str, float], abroad: Mapping[str, int]) -> Wish | None:
+    """Ask for one's own fragments back, as far as the mean: whoever runs the most of them.
+
+    Beyond the source: where loads are near enough nobody asks, and what a perturbation drove away
+    would stay away for good, with its traffic.
+    """
+    if not abroad or not partners:
+        return None
+    mean = (own + sum(partners.values())) / (1 + len(partners))
+    if own >= mean:
+        return None
+    owner = max(sorted(abroad), key=lambda a: abroad[a])
+    return Wish(owner, mean - own, "home")
+
+
+def spare(own: float, partners: Mapping[str, float], kappa: float) -> float:
+    """What a node can let go home without becoming one that asks: it stays above ρ̄ / √κ."""
+    mean = (own + sum(partners.values())) / (1 + len(partners))
+    return max(0.0, own - mean / sqrt(kappa))

@@ -69,11 +69,17 @@ def ordered(
 
 
 def victims(
-    fragments: Iterable[Candidate], giver: str, receiver: str, wanted: float, order: Order
+    fragments: Iterable[Candidate],
+    giver: str,
+    receiver: str,
+    wanted: float,
+    order: Order,
+    *,
+    exceed: bool = True,
 ) -> list[Candidate]:
     """As much of what is wanted as fits; what carries no load stays where it is.
 
-    Where nothing fits, as all fragments are heavier than what is wanted, the lightest goes if the
+    Where nothing fits (and `exceed`), as all fragments are heavier than what is wanted, the lightest goes if the
     two nodes (whose loads are `wanted` twice apart) still come nearer to each other.
     """
     chosen: list[Candidate] = []
@@ -83,7 +89,7 @@ def victims(
         if fragment.load <= left:
             chosen.append(fragment)
             left -= fragment.load
-    if not chosen and loaded:
+    if not chosen and loaded and exceed:
         lightest = min(loaded, key=lambda f: (f.load, f.name))
         if lightest.load < HEAVIEST * 2 * wanted:
             chosen.append(lightest)

@@ -19,6 +19,7 @@ class Settings:
     round_us: int = _SECOND_US  # Δ
     order: str = "flow-aware"
     relieve: bool = True  # `requests.wish`: beyond the printed algorithm
+    homing: bool = True  # `requests.homing`: beyond the source too
     exported: float = 0.5  # of the load at a round's start, at most
     overloaded: float = 0.8  # with all partners above this, probe others
     probes: int = 3  # in a round
