@@ -18,7 +18,8 @@ from thalweg.overlay.protocol import Address, Effect, Send, SetTimer
 
 GATHER_PARTS = 20  # requests are gathered for a twentieth of a round, and the largest goes first
 
-DRY_ROUNDS = 3  # before one who had nothing to give is asked again
+DRY_ROUNDS = 4  # before one who had nothing to give is asked again; each time twice as long
+MOST_DRY_ROUNDS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Balancing:
         self._wish: tuple[int, Wish, int] | None = None  # serial, what, when
         self._coming: dict[str, tuple[float, int]] = {}  # consented: load, until when it may come
         self._heard_asks: dict[Address, int] = {}  # the last serial: one that comes twice counts once
-        self._dry: dict[Address, int] = {}  # had nothing to give: not asked again before this round
+        self._dry: dict[Address, tuple[int, int]] = {}  # had nothing to give: until which round
         self._answered: tuple[int, tuple[str, ...]] = (-1, ())  # the last consent
 
     # --- load (6.2.3) ---
@@ -120,11 +121,11 @@ class Balancing:
         self._coming = {f: c for f, c in self._coming.items() if now_us < c[1]}
         effects = [*self._broadcast(), *self._probe()]
         loads = self.circle.known_loads()
-        self._dry = {p: until for p, until in self._dry.items() if self.rounds < until}
         s = self.settings
-        wanted = wish(self.load, loads, s.kappa, relieve=s.relieve, dry=self._dry)
+        dry = [p for p, (until, _) in self._dry.items() if self.rounds < until]
+        wanted = wish(self.load, loads, s.kappa, relieve=s.relieve, dry=dry)
         if wanted is None and s.homing:
-            abroad = {a: n for a, n in self.homes.abroad().items() if a not in self._dry}
+            abroad = {a: n for a, n in self.homes.abroad().items() if a not in dry}
             wanted = homing(self.load, loads, abroad)
         self._wish = None
         if wanted is not None:
@@ -207,8 +208,10 @@ class Balancing:
             return [Send(sender, say.Consent(offer.serial, ()))]
         self._wish = None
         if not offer.fragments:
-            self._dry[sender] = self.rounds + DRY_ROUNDS
+            wait = min(2 * self._dry.get(sender, (0, DRY_ROUNDS // 2))[1], MOST_DRY_ROUNDS)
+            self._dry[sender] = (self.rounds + wait, wait)
             return []
+        self._dry.pop(sender, None)
         until_us = now_us + 10 * self.settings.answer_us
         for offered in offer.fragments:
             self._coming[offered.fragment] = (offered.load, until_us)

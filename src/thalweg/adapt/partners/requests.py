@@ -3,7 +3,8 @@
 Added to the printed algorithm, which looks at the asking side only: it leaves one node far above
 the rest alone as long as no partner is far below. Here who is below the mean also asks where the
 busiest is above κ times the mean. And a partner that had nothing to give is not asked again for a
-while: its load is of a kind that can't move, and asking the busiest alone would never get further.
+while, and does not count in the mean: its load is of a kind that can't move, and who asks only the
+busiest would never get further.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def wish(
     givers = sorted(p for p in partners if p not in dry)
     if not givers:
         return None
-    mean = (own + sum(partners.values())) / (1 + len(partners))
+    mean = (own + sum(partners[g] for g in givers)) / (1 + len(givers))
     busiest = max(givers, key=lambda p: partners[p])
     amount = (partners[busiest] - own) / 2
     if amount <= 0:

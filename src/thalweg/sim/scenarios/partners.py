@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from thalweg.adapt.partners.homes import EPOCHS_PER_US
 from thalweg.adapt.partners.messages import Delegate, Fragment, Moved
 from thalweg.adapt.partners.protocol import Partners
 from thalweg.adapt.partners.settings import Settings
@@ -131,7 +132,8 @@ class PartnersScenario(Scenario):
             apart_us = self.world.now_us - last_us
             if epoch == value.epoch:
                 return  # shipped again to one who lost its disk
-            if apart_us < CLOCKS * REST_ROUNDS * self.settings.round_us:
+            same_life = value.epoch - epoch < EPOCHS_PER_US  # the home has not lost its disk
+            if same_life and apart_us < CLOCKS * REST_ROUNDS * self.settings.round_us:
                 self.gap = f"{value.fragment} moved twice within {apart_us / SECOND_US:.1f} s"
             self.moved_us[value.fragment] = (value.epoch, self.world.now_us)
 
@@ -170,7 +172,7 @@ class PartnersScenario(Scenario):
         return self._unbalanced(loads)
 
     def _unbalanced(self, loads: dict[Address, float]) -> str | None:
-        mean = sum(loads.values()) / len(loads)
+        mean = self._level(loads)
         kappa, heaviest = self.settings.kappa, max(self.weights.values())
         for address, load in loads.items():
             extern = self.extern.get(address, 0.0)
@@ -179,6 +181,16 @@ class PartnersScenario(Scenario):
             if load < mean / kappa - heaviest:
                 return f"{address} has a load of {load:.3f} only, the mean is {mean:.3f}"
         return None
+
+    def _level(self, loads: dict[Address, float]) -> float:
+        """The mean, but for nodes whose other work alone is above it: nobody can take that away."""
+        among = list(loads)
+        while True:
+            mean = sum(loads[a] for a in among) / len(among)
+            rest = [a for a in among if self.extern.get(a, 0.0) <= mean]
+            if len(rest) == len(among):
+                return mean
+            among = rest
 
     # --- for scripts ---
 
