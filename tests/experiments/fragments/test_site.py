@@ -49,7 +49,10 @@ def test_loads_are_those_that_rates_and_selectivities_give():
 
 def test_partners_even_out_what_streams_made_uneven_and_every_tuple_is_accounted_for():
     work = draw(Sizes(nodes=4, queries=60, theta=0.95), 5)
-    still, moving = play(SMALL, STATIC, 15, 5, work=work), play(SMALL, partners(3), 15, 5, work=work)
+    still, moving = (
+        play(SMALL, STATIC, 15, 5, work=work),
+        play(SMALL, partners(3), 15, 5, work=work),
+    )
     assert np.mean(moving.seen.stdev()[-4:]) < 0.5 * np.mean(still.seen.stdev()[-4:])
     assert sum(moving.seen.moves) > 0
     assert (moving.site.place >= 0).all()

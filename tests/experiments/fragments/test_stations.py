@@ -24,8 +24,8 @@ def drawn(seed, roots, stations, load):
         parent.append(up)
         offset.append(0.0 if up < 0 else at)
         arrival.append(at if up < 0 else np.nan)
-        for _ in range(int(rng.integers(0, 3)) if row < 4 * roots else 0):
-            ready.append((row, took * float(rng.random()) + 1e-5))
+        children = int(rng.integers(0, 3)) if row < 4 * roots else 0
+        ready += [(row, took * float(rng.random()) + 1e-5) for _ in range(children)]
     columns = (np.array(c) for c in (station, service, parent, offset, arrival))
     return Jobs(*columns)
 

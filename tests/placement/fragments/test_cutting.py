@@ -5,9 +5,7 @@ from hypothesis import strategies as st
 
 from thalweg.placement.fragments.cutting import Leaf, Node, cut
 
-TREES = st.recursive(
-    st.floats(1, 100), lambda t: st.tuples(t, t, st.floats(0.1, 1)), max_leaves=6
-)
+TREES = st.recursive(st.floats(1, 100), lambda t: st.tuples(t, t, st.floats(0.1, 1)), max_leaves=6)
 
 
 def tree_of(drawn, numbers):

@@ -47,7 +47,9 @@ class Balancing:
         self._reserved: dict[str, Reserved] = {}
         self._wish: tuple[int, Wish, int] | None = None  # serial, what, when
         self._coming: dict[str, tuple[float, int]] = {}  # consented: load, until when it may come
-        self._heard_asks: dict[Address, int] = {}  # the last serial: one that comes twice counts once
+        self._heard_asks: dict[
+            Address, int
+        ] = {}  # the last serial: one that comes twice counts once
         self._dry: dict[Address, tuple[int, int]] = {}  # had nothing to give: until which round
         self._answered: tuple[int, tuple[str, ...]] = (-1, ())  # the last consent
 

@@ -102,9 +102,7 @@ class Holdings:
         return held is not None and held.stopping is None and now_us < held.until_us
 
     def _write(self, held: Held) -> Persist:
-        kept = Kept(
-            held.fragment, held.epoch, held.upto, held.state, held.load, held.state_bytes
-        )
+        kept = Kept(held.fragment, held.epoch, held.upto, held.state, held.load, held.state_bytes)
         return Persist(f"held {held.fragment.name}", _encode(kept))
 
     def _end(self, name: str, epoch: int) -> list[Effect]:

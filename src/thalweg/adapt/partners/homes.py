@@ -166,9 +166,7 @@ class Homes:
             return [], taken
         return self._take(now_us, record, message.upto, taken), taken
 
-    def _take(
-        self, now_us: int, record: Record, upto: int, taken: list[Taken]
-    ) -> list[Effect]:
+    def _take(self, now_us: int, record: Record, upto: int, taken: list[Taken]) -> list[Effect]:
         name = record.fragment.name
         after = Record(record.fragment, self.own, record.epoch + 1, max(upto, record.upto))
         self.until_us[name] = now_us + self.settings.expiry_us

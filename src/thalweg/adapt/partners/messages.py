@@ -1,4 +1,4 @@
-"""What partners, owners and homes say to each other; what is asked of the protocol and told by it."""
+"""What partners, owners and homes say to each other; what the protocol is asked, and tells."""
 
 from __future__ import annotations
 

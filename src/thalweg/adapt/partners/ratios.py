@@ -7,6 +7,7 @@ queries is what the balancer keeps small.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -49,7 +50,7 @@ def inherent_us(path: Sequence[Step]) -> float:
 
 def hops(path: Sequence[Step]) -> int:
     """m: how often a tuple changes its node on the way."""
-    return sum(a.node != b.node for a, b in zip(path, path[1:], strict=False))
+    return sum(a.node != b.node for a, b in itertools.pairwise(path))
 
 
 def ppr(path: Sequence[Step], loads: Mapping[str, float], slowdown: Slowdown = mm1) -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-
 HEAVIEST = 0.75  # of the gap between two nodes: what moves over it closes a half of it at least
 
 
@@ -34,10 +33,7 @@ Order = Callable[[Candidate, str, str], tuple[int, int]]  # fragment, giver, rec
 
 def flow_aware(fragment: Candidate, giver: str, receiver: str) -> tuple[int, int]:
     """Three classes by whose it is, times four by where its neighbours are."""
-    if fragment.home == giver:
-        whose = 2
-    else:
-        whose = 0 if fragment.home == receiver else 1
+    whose = 2 if fragment.home == giver else 0 if fragment.home == receiver else 1
     there, here = receiver in fragment.neighbours_at, giver in fragment.neighbours_at
     flow = {(True, False): 0, (True, True): 1, (False, False): 2, (False, True): 3}[there, here]
     return whose, flow
@@ -79,8 +75,8 @@ def victims(
 ) -> list[Candidate]:
     """As much of what is wanted as fits; what carries no load stays where it is.
 
-    Where nothing fits (and `exceed`), as all fragments are heavier than what is wanted, the lightest goes if the
-    two nodes (whose loads are `wanted` twice apart) still come nearer to each other.
+    Where nothing fits, as all fragments are heavier than what is wanted, and `exceed`: the lightest
+    goes if the two nodes (whose loads are `wanted` twice apart) still come nearer to each other.
     """
     chosen: list[Candidate] = []
     left = wanted

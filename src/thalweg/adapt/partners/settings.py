@@ -24,7 +24,9 @@ class Settings:
     overloaded: float = 0.8  # with all partners above this, probe others
     probes: int = 3  # in a round
     explore_rounds: int = 3  # how often one random node is probed all the same; 0: never
-    update_rounds: int = 10  # partners that are not answered by are replaced, and the set is redrawn
+    update_rounds: int = (
+        10  # partners that are not answered by are replaced, and the set is redrawn
+    )
     rest_rounds: int = 10  # a fragment that moved stays for so long
     lease_us: int = 4 * _SECOND_US  # for which an owner decides, without word from the home
     answer_us: int = _SECOND_US  # for an answer, before it is asked again

@@ -169,9 +169,7 @@ def _soon(p: Parameters, seen: Seen) -> float:
     """Of the moves from the first change on."""
     moves = seen.moves
     total = sum(moves[p.faster_from_s :])
-    soon = sum(
-        sum(moves[at : min(at + 6, p.seconds)]) for at in (p.faster_from_s, p.faster_to_s)
-    )
+    soon = sum(sum(moves[at : min(at + 6, p.seconds)]) for at in (p.faster_from_s, p.faster_to_s))
     return soon / total if total else 1.0
 
 
@@ -192,7 +190,9 @@ def _beside(p: Parameters, seen: dict[tuple[str, str, float], Seen]) -> list[Bes
             f"{sum(moves[at + 6 : to])} until {to} s, {sum(moves[to : to + 6])} in 6 s, "
             f"{sum(moves[to + 6 :])} later"
         )
-        source = "static rises and is restored; dynamic hardly changes but for the moves, within 5 s"
+        source = (
+            "static rises and is restored; dynamic hardly changes but for the moves, within 5 s"
+        )
         found.append(Beside(number, source, "; ".join(told), WHY_RATES))
     base = {w: mean(seen["6.10", w, 0].pr_max, 0, p.seconds) for w in (STILL, MOVING)}
     lines = [
@@ -215,9 +215,7 @@ def _beside(p: Parameters, seen: dict[tuple[str, str, float], Seen]) -> list[Bes
         ("6.11(a)", "a low α makes PR_max fluctuate"),
         ("6.11(b)", "the larger α, the slower the reaction"),
     ):
-        told = [
-            f"α = {a:g}: {_told_alpha(p, figure, seen[figure, MOVING, a])}" for a in p.alphas
-        ]
+        told = [f"α = {a:g}: {_told_alpha(p, figure, seen[figure, MOVING, a])}" for a in p.alphas]
         found.append(Beside(figure, source, "; ".join(told), WHY_ALPHA))
     return found
 
@@ -236,9 +234,7 @@ def _figures(p: Parameters, seen: dict[tuple[str, str, float], Seen]) -> dict[st
         ratios = {w: [seen[number, w, count].pr_max] for w in (STILL, MOVING)}
         moves = {"moves": [[float(m) for m in seen[number, MOVING, count].moves]]}
         up = "PR_max (log)"
-        found[f"{number}a-pr"] = _logarithmic(
-            curves(x, ratios, across="seconds", up=up, title="")
-        )
+        found[f"{number}a-pr"] = _logarithmic(curves(x, ratios, across="seconds", up=up, title=""))
         found[f"{number}b-moves"] = curves(x, moves, across="seconds", up="moves", title="")
     for figure in ("6.11(a)", "6.11(b)"):
         lines = {f"α = {a:g}": [seen[figure, MOVING, a].pr_max] for a in p.alphas}
@@ -261,8 +257,8 @@ WHY_RATES = ""
 WHY_WORK = ""
 WHY_ALPHA = ""
 NOTES = (
-    "Every stream is wanted equally often, so that the site is balanced at first. PR of a stream and "
-    "query is the mean over the results of a second, that of a query the worst of its streams, and "
-    "PR_max the worst of all queries. Other work is jobs of 1 ms that can't move, as many as lift a "
-    "node's load to the value given.",
+    "Every stream is wanted equally often, so that the site is balanced at first. PR of a stream "
+    "and query is the mean over the results of a second, that of a query the worst of its streams, "
+    "and PR_max the worst of all queries. Other work is jobs of 1 ms that can't move, as many as "
+    "lift a node's load to the value given.",
 )

@@ -157,8 +157,8 @@ def _beside(p: Parameters, rows: list[dict[str, Any]], raw: Floats, smooth: Floa
             "α = 0.9 and 20 at 0.95",
             f"α ≥ {least_alpha(1, 1, 2.0, 1.2):.3f}; {windows_to_reflect(0.9, 2.0, 0.92)} and "
             f"{windows_to_reflect(0.95, 2.0, 0.92)} windows",
-            "the source rounds: its inequality is 2 − α² ≤ κ here, so α ≥ √0.8; and k = 1 − 1/2e is "
-            "0.816, not 0.92: with 0.816 it is 10 windows",
+            "the source rounds: its inequality is 2 − α² ≤ κ here, so α ≥ √0.8; and k = 1 − 1/2e "
+            "is 0.816, not 0.92: with 0.816 it is 10 and 20 windows",
         ),
         Beside("6.5(a)", "well balanced from max₁ = 4 on, little to gain beyond", f"STDEV {told}"),
         Beside("6.5(b)", "PR_max similar from max₁ = 4 on", ratios, _why_ratio(rows)),
@@ -211,10 +211,10 @@ def _figures(
 
 
 NOTES = (
-    "32 nodes with three streams each; 500 queries over two or three streams (250 each), four "
-    "filters a stream and a join less than streams: 5,750 operators in 1,250 fragments. The network "
-    "is one medium of 100 Mbit/s that all share, 0.1 ms a hop besides. Every node runs the protocol "
-    "of `adapt/partners`; queues and tuples are simulated one by one, exactly.",
+    "Three streams a node; half of the queries are over two streams and half over three, with four "
+    "filters a stream and a join less than streams: 500 queries have 5,750 operators in 1,250 "
+    "fragments. The network is one medium of 100 Mbit/s that all share, 0.1 ms a hop besides. Every "
+    "node runs the protocol of `adapt/partners`; all queues and tuples are simulated.",
     "Beyond the source: a fragment that moved rests for ten rounds, a node also asks when the "
     "busiest partner stands out, and one random node in three rounds is probed "
     "(docs/fragments.md).",

@@ -81,9 +81,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
 def _limit(p: Parameters, filters: int, by_operator: bool) -> dict[str, Any]:
     sizes = Sizes(p.nodes, queries=p.queries, filters=filters, theta=p.theta)
     if by_operator:
-        sizes = Sizes(
-            p.nodes, queries=p.queries, filters=filters, theta=p.theta, by_operator=True
-        )
+        sizes = Sizes(p.nodes, queries=p.queries, filters=filters, theta=p.theta, by_operator=True)
     order = ELEMENTARY if by_operator else FLOW
     seen = play(sizes, partners(p.max1, order=order, homing=False), p.seconds, p.seed).seen
     tail = p.seconds - p.seconds // 6
@@ -128,9 +126,7 @@ def _phases(p: Parameters, order: str, courses: dict[str, Course]) -> dict[str, 
             mean(seen.pr_max, p.seconds_faster - quarter, p.seconds_faster), 1
         ),
         "moved": sum(seen.moves),
-        "STDEV of loads during": round(
-            mean(seen.stdev(), p.faster_to_s - third, p.faster_to_s), 4
-        ),
+        "STDEV of loads during": round(mean(seen.stdev(), p.faster_to_s - third, p.faster_to_s), 4),
     }
 
 
@@ -215,7 +211,7 @@ def _beside(p: Parameters, rows: list[dict[str, Any]]) -> list[Beside]:
         ),
         Beside(
             "6.7(a)",
-            "flow-aware below intermediate below elementary throughout; only flow-aware is restored",
+            "flow-aware below intermediate below elementary; only flow-aware is restored",
             "; ".join(map(phases, (*ORDERS, HOMING))) + " (Mbit/s beyond static)",
             WHY_67,
         ),
@@ -237,10 +233,10 @@ def _figure(p: Parameters, courses: dict[str, Course]) -> Any:
 WHY_66 = ""
 WHY_67 = ""
 NOTES = (
-    "Figure 6.6 varies how many filters each stream of a query has; a fragment is these filters and "
+    "Figure 6.6 varies how many filters each stream of a query has; a fragment is these and "
     "the joins that go with them. OP-based moves single operators, by load density alone, with the "
     "same protocol and no limit to how far a query is spread.",
-    "Figure 6.7: every stream is wanted equally often; at the first change the streams of some nodes "
-    "get faster, at the second as they were. Transfers are those beyond the static placement's in "
+    "Figure 6.7: every stream is wanted equally often; at the first change the streams of some "
+    "nodes get faster, at the second as they were. Transfers are those beyond the static placement's in "
     "the same second.",
 )

@@ -58,7 +58,13 @@ class Seen:
 
 class Site:
     def __init__(
-        self, work: Workload, nodes: int, settings: Settings, seed: int, *, window_s: float = WINDOW_S
+        self,
+        work: Workload,
+        nodes: int,
+        settings: Settings,
+        seed: int,
+        *,
+        window_s: float = WINDOW_S,
     ) -> None:
         self.work, self.nodes, self.settings = work, nodes, settings
         self.window_s = window_s
@@ -136,9 +142,7 @@ class Site:
     def _window(self) -> None:
         begin, stations = self.stations.now, self.stations
         free = self._take_held()
-        jobs, results, held = self.traffic.slice(
-            self.place, begin, self.window_s, self.rates, free
-        )
+        jobs, results, held = self.traffic.slice(self.place, begin, self.window_s, self.rates, free)
         self.held = self.held.and_then(held)
         results.row = results.row + len(stations.waiting)
         self.results = self.results.and_then(results)

@@ -97,7 +97,7 @@ class Stations:
         offset = jobs.offset[active][child]
         arrival = all_arrivals[active]
         starts = np.full(len(active), np.inf)
-        for self.passes in range(1, MOST_PASSES + 1):  # noqa: B007
+        for self.passes in range(1, MOST_PASSES + 1):
             arrived = np.flatnonzero(arrival < until)
             starts.fill(np.inf)
             starts[arrived] = self._serve(station[arrived], service[arrived], arrival[arrived])

@@ -32,9 +32,7 @@ class Walks:
         return len(self.path)
 
     def only(self, which: Flags | Ints) -> Walks:
-        return Walks(
-            self.path[which], self.position[which], self.entered[which], self.spent[which]
-        )
+        return Walks(self.path[which], self.position[which], self.entered[which], self.spent[which])
 
     @classmethod
     def none(cls) -> Walks:
@@ -220,9 +218,7 @@ class Traffic:
             np.full(count, self.wire_s + HOP_S),
             np.full(count, np.nan),
         )
-        self._walk(
-            onward, place, to, np.arange(count), hops, wire_base + count + np.arange(count)
-        )
+        self._walk(onward, place, to, np.arange(count), hops, wire_base + count + np.arange(count))
 
     def _operate(self, walks: Walks, place: Ints, node: Ints) -> tuple[Floats, Ints]:
         work, rng = self.work, self.rng

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,7 +102,7 @@ def draw(sizes: Sizes, seed: int) -> Workload:
             paths.append(chain)
             query_of.append(q)
             stream_of.append(s)
-            for a, b in zip(chain, chain[1:], strict=False):
+            for a, b in itertools.pairwise(chain):
                 if unit[a] != unit[b]:
                     near[unit[a]].add(unit[b])
                     near[unit[b]].add(unit[a])
@@ -122,9 +123,7 @@ def draw(sizes: Sizes, seed: int) -> Workload:
     )
 
 
-def _wanted(
-    rng: np.random.Generator, count: int, popular: Floats, deck: list[int] | None
-) -> Ints:
+def _wanted(rng: np.random.Generator, count: int, popular: Floats, deck: list[int] | None) -> Ints:
     """Different streams; from a shuffled deck, so that none is wanted more often than another."""
     if deck is None:
         drawn: Ints = rng.choice(len(popular), size=count, replace=False, p=popular)

@@ -49,7 +49,9 @@ class PartnersScenario(Scenario):
         self.extern: dict[Address, float] = {}  # load that can't move
         self.fragments: dict[Address, tuple[Fragment, ...]] = {}
         self.said: dict[str, int] = {}  # all instants below it were said
-        self.moved_us: dict[str, tuple[int, int]] = {}  # fragment -> the last move's epoch, and when
+        self.moved_us: dict[
+            str, tuple[int, int]
+        ] = {}  # fragment -> the last move's epoch, and when
         self.steps: Counter[str] = Counter()
         self.gap: str | None = None
         self.world: World | None = None
@@ -205,4 +207,3 @@ def at(host: Host) -> Partners:
     found = host.stack["partners"]
     assert isinstance(found, Partners)
     return found
-
