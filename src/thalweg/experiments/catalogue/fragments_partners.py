@@ -213,8 +213,8 @@ def _figures(
 NOTES = (
     "Three streams a node; half of the queries are over two streams and half over three, with four "
     "filters a stream and a join less than streams: 500 queries have 5,750 operators in 1,250 "
-    "fragments. The network is one medium of 100 Mbit/s that all share, 0.1 ms a hop besides. Every "
-    "node runs the protocol of `adapt/partners`; all queues and tuples are simulated.",
+    "fragments. The network is one medium of 100 Mbit/s that all share, 0.1 ms a hop besides. "
+    "Every node runs the protocol of `adapt/partners`; all queues and tuples are simulated.",
     "Beyond the source: a fragment that moved rests for ten rounds, a node also asks when the "
     "busiest partner stands out, and one random node in three rounds is probed "
     "(docs/fragments.md).",

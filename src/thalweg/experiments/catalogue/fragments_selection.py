@@ -103,9 +103,12 @@ def _flows(p: Parameters, order: str) -> Course:
         Change(p.faster_from_s, chosen, p.factor),
         Change(p.faster_to_s, chosen, 1.0),
     )
-    settings = STATIC if order == "static" else partners(p.max1, order=order, homing=False)
-    if order == HOMING:
+    if order == "static":
+        settings = STATIC
+    elif order == HOMING:
         settings = partners(p.max1, order=FLOW)
+    else:
+        settings = partners(p.max1, order=order, homing=False)
     sizes = Sizes(p.nodes, queries=p.queries, theta=0.0)
     return play(sizes, settings, p.seconds_faster, p.seed, changes)
 
@@ -237,6 +240,6 @@ NOTES = (
     "the joins that go with them. OP-based moves single operators, by load density alone, with the "
     "same protocol and no limit to how far a query is spread.",
     "Figure 6.7: every stream is wanted equally often; at the first change the streams of some "
-    "nodes get faster, at the second as they were. Transfers are those beyond the static placement's in "
-    "the same second.",
+    "nodes get faster, at the second as they were. Transfers are those beyond the static "
+    "placement's in the same second. `homing` asks for native fragments back, beyond the source.",
 )
