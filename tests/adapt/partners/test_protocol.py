@@ -84,7 +84,7 @@ def given(owner):
 def test_a_stopped_fragment_is_on_disk_as_leaving_before_the_home_hears_of_it():
     owner, before = owner_with_f()
     effects = given(owner)
-    assert [type(e) for e in effects][0] is Persist
+    assert next(type(e) for e in effects) is Persist
     assert sent(effects, say.Transfer) == [Send("home", say.Transfer("f", 5, "new", 140))]
     again = node("owner", disk(effects, disk(before)))
     assert "f" not in again.holdings.held
@@ -126,7 +126,7 @@ def test_the_next_epoch_is_on_disk_before_anybody_hears_of_it_and_the_old_owner_
     epoch = home.homes.records["f"].epoch
     now = SETTINGS.expiry_us + 1
     effects = home.step(now, Receive("home", say.Transfer("f", epoch, "new", 7)))
-    assert [type(e) for e in effects][0] is Persist
+    assert next(type(e) for e in effects) is Persist
     assert sent(effects, say.Transferred)[0].message == say.Transferred("f", epoch + 1)
     late = home.step(now, Receive("home", say.Renew((("f", epoch, 9),), now)))
     assert sent(late, say.Stale) == [Send("home", say.Stale("f", epoch))]
