@@ -128,7 +128,7 @@ class Balancing:
         wanted = wish(self.load, loads, s.kappa, relieve=s.relieve, dry=dry)
         if wanted is None and s.homing:
             abroad = {a: n for a, n in self.homes.abroad().items() if a not in dry}
-            wanted = homing(self.load, loads, abroad)
+            wanted = homing(self.load, loads, abroad, s.kappa)
         self._wish = None
         if wanted is not None:
             self._serials += 1

@@ -45,8 +45,10 @@ def wish(
     return None
 
 
-def homing(own: float, partners: Mapping[str, float], abroad: Mapping[str, int]) -> Wish | None:
-    """Ask for one's own fragments back, as far as the mean: whoever runs the most of them.
+def homing(
+    own: float, partners: Mapping[str, float], abroad: Mapping[str, int], kappa: float
+) -> Wish | None:
+    """Ask for one's own fragments back, up to √κ times the mean: whoever runs the most of them.
 
     Beyond the source: where loads are near enough nobody asks, and what a perturbation drove away
     would stay away for good, with its traffic.
@@ -54,10 +56,11 @@ def homing(own: float, partners: Mapping[str, float], abroad: Mapping[str, int])
     if not abroad or not partners:
         return None
     mean = (own + sum(partners.values())) / (1 + len(partners))
-    if own >= mean:
+    room = sqrt(kappa) * mean - own
+    if room <= 0:
         return None
     owner = max(sorted(abroad), key=lambda a: abroad[a])
-    return Wish(owner, mean - own, "home")
+    return Wish(owner, room, "home")
 
 
 def spare(own: float, partners: Mapping[str, float], kappa: float) -> float:

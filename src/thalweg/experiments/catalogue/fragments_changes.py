@@ -15,7 +15,7 @@ from thalweg.experiments.fragments.courses import (
 )
 from thalweg.experiments.fragments.site import Seen
 from thalweg.experiments.fragments.workload import Sizes
-from thalweg.experiments.report import Beside, Goal, Progress, Report
+from thalweg.experiments.report import UNEXPLAINED, Beside, Goal, Progress, Report
 from thalweg.experiments.sqpr.figures import curves
 
 STILL, MOVING = "static", "dynamic"
@@ -208,7 +208,6 @@ def _beside(p: Parameters, seen: dict[tuple[str, str, float], Seen]) -> list[Bes
             "6.10",
             "over that without: static degrades much faster with more nodes",
             "; ".join(lines),
-            WHY_WORK,
         )
     )
     for figure, source in (
@@ -216,7 +215,7 @@ def _beside(p: Parameters, seen: dict[tuple[str, str, float], Seen]) -> list[Bes
         ("6.11(b)", "the larger α, the slower the reaction"),
     ):
         told = [f"α = {a:g}: {_told_alpha(p, figure, seen[figure, MOVING, a])}" for a in p.alphas]
-        found.append(Beside(figure, source, "; ".join(told), WHY_ALPHA))
+        found.append(Beside(figure, source, "; ".join(told), WHY_ALPHA[figure]))
     return found
 
 
@@ -253,9 +252,14 @@ def _logarithmic(draw: Any) -> Any:
     return drawn
 
 
-WHY_RATES = ""
-WHY_WORK = ""
-WHY_ALPHA = ""
+WHY_RATES = (
+    "streams that are more than their node can do leave static with a queue, which is worked off "
+    "slowly once the rates are back"
+)
+WHY_ALPHA = {
+    "6.11(a)": UNEXPLAINED,
+    "6.11(b)": "a low α follows noise: more fragments move, and each move stalls its queries",
+}
 NOTES = (
     "Every stream is wanted equally often, so that the site is balanced at first. PR of a stream "
     "and query is the mean over the results of a second, that of a query the worst of its streams, "

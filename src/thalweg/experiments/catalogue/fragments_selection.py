@@ -233,8 +233,15 @@ def _figure(p: Parameters, courses: dict[str, Course]) -> Any:
     return curves(x, lines, across="seconds", up="Mbit/s beyond static", title="")
 
 
-WHY_66 = ""
-WHY_67 = ""
+WHY_66 = (
+    "with fewer filters less is dropped before it travels and joins have more to do, whatever "
+    "moves; as long as OP-based stays below the medium's 100 Mbit/s it pays for hops, not for "
+    "congestion"
+)
+WHY_67 = (
+    "as printed nobody asks once loads are within κ, and what is still away stays away; `homing` "
+    "asks for it"
+)
 NOTES = (
     "Figure 6.6 varies how many filters each stream of a query has; a fragment is these and "
     "the joins that go with them. OP-based moves single operators, by load density alone, with the "
