@@ -15,7 +15,7 @@ from thalweg.experiments.fragments.courses import (
 )
 from thalweg.experiments.fragments.site import Seen
 from thalweg.experiments.fragments.workload import Sizes
-from thalweg.experiments.report import UNEXPLAINED, Beside, Goal, Progress, Report
+from thalweg.experiments.report import Beside, Goal, Progress, Report
 from thalweg.experiments.sqpr.figures import curves
 
 STILL, MOVING = "static", "dynamic"
@@ -257,7 +257,7 @@ WHY_RATES = (
     "slowly once the rates are back"
 )
 WHY_ALPHA = {
-    "6.11(a)": UNEXPLAINED,
+    "6.11(a)": "",
     "6.11(b)": "a low α follows noise: more fragments move, and each move stalls its queries",
 }
 NOTES = (
