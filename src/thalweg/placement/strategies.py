@@ -6,6 +6,7 @@ import difflib
 
 from thalweg.placement.aggregate_host import AGGREGATE_HOST
 from thalweg.placement.cosmos.strategies import COSMOS
+from thalweg.placement.fragments.initial import FRAGMENTS
 from thalweg.placement.heuristic.planner import HEURISTIC
 from thalweg.placement.lp_bound import LP_BOUND
 from thalweg.placement.milp.whole import MILP
@@ -21,6 +22,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     MILP,
     HEURISTIC,
     SODA,
+    FRAGMENTS,
     AGGREGATE_HOST,
     LP_BOUND,
     *SAND,

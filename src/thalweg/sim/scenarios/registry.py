@@ -14,6 +14,7 @@ from thalweg.sim.scenarios.distribution import DistributionScenario
 from thalweg.sim.scenarios.gossip import GossipScenario
 from thalweg.sim.scenarios.membership import MembershipScenario
 from thalweg.sim.scenarios.p2p_join import P2PJoinScenario
+from thalweg.sim.scenarios.partners import PartnersScenario
 from thalweg.sim.scenarios.prefix import PrefixScenario
 from thalweg.sim.scenarios.query_spreading import QuerySpreadingScenario
 from thalweg.sim.scenarios.sand import SandScenario
@@ -35,6 +36,7 @@ _ALL: tuple[type[Scenario], ...] = (
     TreesScenario,
     P2PJoinScenario,
     SwapScenario,
+    PartnersScenario,
 )
 SCENARIOS: dict[str, type[Scenario]] = {kind.name: kind for kind in _ALL}
 
