@@ -13,6 +13,7 @@ from thalweg.sim.scenarios.dht import DhtScenario
 from thalweg.sim.scenarios.distribution import DistributionScenario
 from thalweg.sim.scenarios.gossip import GossipScenario
 from thalweg.sim.scenarios.membership import MembershipScenario
+from thalweg.sim.scenarios.moves import MovesScenario
 from thalweg.sim.scenarios.p2p_join import P2PJoinScenario
 from thalweg.sim.scenarios.prefix import PrefixScenario
 from thalweg.sim.scenarios.query_spreading import QuerySpreadingScenario
@@ -33,6 +34,7 @@ _ALL: tuple[type[Scenario], ...] = (
     SandScenario,
     TreesScenario,
     P2PJoinScenario,
+    MovesScenario,
 )
 SCENARIOS: dict[str, type[Scenario]] = {kind.name: kind for kind in _ALL}
 
