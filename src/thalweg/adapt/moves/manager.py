@@ -120,6 +120,11 @@ class Manager:
             ours = [p for p in message.parts if p.lo < move.hi and move.lo < p.hi]
             if any(p.epoch > move.epoch + 1 for p in ours):
                 effects += self._end(now_us, "overtaken: the range is another's by now")
+            elif self._step(move).waits and all(
+                p.epoch == move.epoch + 1 and move.sender not in p.owners for p in ours
+            ):  # the union needs the sender no longer, whether it says so or is gone
+                self._move_on(now_us, move)
+                effects += self._ask(now_us)
         if now_us < self._quiet_until_us:
             return effects  # just started: nobody has had the time to report
         up = self.processors(now_us)
@@ -186,8 +191,11 @@ class Manager:
             return [Persist("move", _encode(move))]
         if move.step + 1 == len(WAYS[move.way].steps):
             return self._end(now_us, "done")
-        self.move = msgspec.structs.replace(move, step=move.step + 1, answered=(), step_us=now_us)
+        self._move_on(now_us, move)
         return self._ask(now_us)
+
+    def _move_on(self, now_us: int, move: Move) -> None:
+        self.move = msgspec.structs.replace(move, step=move.step + 1, answered=(), step_us=now_us)
 
     def again(self, now_us: int) -> list[Effect]:
         """In time: ask again, give up, or find something to do."""
