@@ -1,4 +1,4 @@
-"""Moves with a rule dropped are caught by their scenario; and moves do meet faults at every step."""
+"""Moves with a rule dropped are caught by their scenario; all steps meet kills."""
 
 from collections import Counter
 
@@ -82,7 +82,7 @@ def stamps_in_the_past(self, now_us, request):
 
 
 def starts_at_its_own_frontier(self, message):
-    """The successor of a lost owner begins where the union has read to, not where it has said to."""
+    """The successor of a lost owner begins where the union has read to, not said to."""
     read = {(lo, hi): part.frontier for lo, hi, part in self.parts}
     effects = FENCE(self, message)
     for lo, hi, part in self.parts:
@@ -145,5 +145,8 @@ def test_every_step_of_every_way_is_reached_and_moves_end_both_ways():
     assert {key for key, count in steps.items() if count >= 10} == wanted
     for name in WAYS:
         assert ended[f"{name} done"] > 10
-        assert sum(count for kind, count in ended.items() if kind.startswith(name)) > ended[f"{name} done"]
+        assert (
+            sum(count for kind, count in ended.items() if kind.startswith(name))
+            > ended[f"{name} done"]
+        )
     assert {role for _, _, role in kills} == {"manager", "sender", "receiver", "split", "union"}

@@ -4,9 +4,10 @@ D-CAPE 5.3 compares the ways after the fact; here the same terms are predicted.
 
     ptlb     the range's work goes on at the sender for the longest window (old with new), while the
              receiver builds up the same: one window of double work, nothing is sent but rows
-    mslb     all state over the link, inserted; recomputation of what does not match; the range stands
-             still meanwhile
-    precopy  as MSLB, and what is written while the copy runs is sent too; only the rest stands still
+    mslb     all state over the link, inserted; recomputation of what does not match; the range
+             stands still meanwhile
+    precopy  as MSLB, and what is written while the copy runs is sent too; only the rest stands
+             still
 """
 
 from __future__ import annotations
@@ -69,8 +70,7 @@ def costs(prospect: Prospect, prices: Prices) -> list[Cost]:
         Cost(
             PRECOPY,
             state + late + p.recomputed,
-            late / prices.per_tuple / prices.tuples_per_period
-            + p.recomputed / max(p.rate, 1.0),
+            late / prices.per_tuple / prices.tuples_per_period + p.recomputed / max(p.rate, 1.0),
             f"{p.tuples:,.0f} tuples while it runs, then {late / prices.per_tuple:,.0f}",
         ),
     ]

@@ -1,8 +1,10 @@
-"""Local re-optimisation (D-CAPE's LM): a node changes the shape of its own join when rates have changed.
+"""Local re-optimisation (D-CAPE's LM): a node changes the shape of its own join when rates have
+changed.
 
-Source: D-CAPE 1.2, 5.2; rates and fan-outs as in MJoin (DHTJoin 2, seed 003). The expected work of a shape
-follows from rates, windows and how many rows share a key. Hysteresis: a shape must be better by `gain`,
-at `looks` looks in a row; each change within the last ten windows demands the same gain once more.
+Source: D-CAPE 1.2, 5.2; rates and fan-outs as in MJoin (DHTJoin 2, seed 003). The expected work
+of a shape follows from rates, windows and how many rows share a key. Hysteresis: a shape must be
+better by `gain`, at `looks` looks in a row; each change within the last ten windows demands the
+same gain once more.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ class Statistics:
     rates: tuple[float, ...]  # rows an instant, by input
     windows: tuple[float, ...]  # instants
     keys: float  # different keys: a row meets 1/keys of another input's window
-    scanned: float  # into how many parts a probe need not look: keys for an index, buckets without one
+    scanned: (
+        float  # into how many parts a probe need not look: keys for an index, buckets without one
+    )
 
     def __post_init__(self) -> None:
         if self.keys < 1 or self.scanned < 1:

@@ -1,8 +1,9 @@
 """The balancer's policy: when, how much, from whom to whom, by which way.
 
-Source: D-CAPE 3.2 (M_max and M_least, the amount between them), Flux (a threshold, and a pause between
-moves). The most loaded gives to the least loaded half of what divides them, if that is more than a
-threshold of the mean, and has been so for some looks. The way is the one with the least predicted cost.
+Source: D-CAPE 3.2 (M_max and M_least, the amount between them), Flux (a threshold, and a pause
+between moves). The most loaded gives to the least loaded half of what divides them, if that is
+more than a threshold of the mean, and has been so for some looks. The way is the one with the
+least predicted cost.
 """
 
 from __future__ import annotations
@@ -37,9 +38,7 @@ class Balancer:
     _streak: tuple[Address, int] = ("", 0)
     _since_us: int = 0
 
-    def decide(
-        self, now_us: int, loads: Mapping[Address, tuple[Load, ...]]
-    ) -> StartMove | None:
+    def decide(self, now_us: int, loads: Mapping[Address, tuple[Load, ...]]) -> StartMove | None:
         s = self.settings
         if len(loads) < 2 or (self._last_us is not None and now_us - self._last_us < s.pause_us):
             return None

@@ -1,14 +1,17 @@
-"""What a processor has of one bucket range: the join's state, how far it has come, what it must say.
+"""What a processor has of one bucket range: the join's state, how far it has come, what it must
+say.
 
-A holding is a function of the splits' rows: it can be made from frozen state at τ, or by reading the
-inputs again from `since` minus the reach of their windows. All that a move does is choose the way.
+A holding is a function of the splits' rows: it can be made from frozen state at τ, or by reading
+the inputs again from `since` minus the reach of their windows. All that a move does is choose
+the way.
 
-    kind    full: all results; old: those with a part below tau; new: those whose parts are all from tau on
+    kind    full: all results; old: those with a part below tau; new: those whose parts are all from
+            tau on
     since   results that begin before are another's
     acked   the union has said all instants below: after a restart, work goes on from there
 
-Invariants: state is what entered before `frontier`; ticks never cross `cap`; segments once written
-never change; what was not acknowledged can be made again from what is kept.
+Invariants: state is what entered before `frontier`; ticks never cross `cap`; segments once
+written never change; what was not acknowledged can be made again from what is kept.
 """
 
 from __future__ import annotations
@@ -205,7 +208,9 @@ class Holding:
 
             states = {
                 inputs: {
-                    n: kept for n, s in segments.items() if (kept := tuple([c for c in s if ours(c[2])]))
+                    n: kept
+                    for n, s in segments.items()
+                    if (kept := tuple([c for c in s if ours(c[2])]))
                 }
                 for inputs, segments in self.states().items()
             }

@@ -1,8 +1,8 @@
 """The join of one bucket range, in one shape: each new row probes what the others keep.
 
-Rows enter in the order in which windows let them in. A combination is made when its last part enters,
-so it is made once, whatever the shape. Source: the purge-join-insert of D-CAPE 3.1, on intervals;
-MJoin (DHTJoin 2, seed 003).
+Rows enter in the order in which windows let them in. A combination is made when its last part
+enters, so it is made once, whatever the shape. Source: the purge-join-insert of D-CAPE 3.1, on
+intervals; MJoin (DHTJoin 2, seed 003).
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
-"""The distribution manager: carries out moves, notices losses, and asks the balancer what to do next.
+"""The distribution manager: carries out moves, notices losses, and asks the balancer what to do
+next.
 
-Source: D-CAPE, Algorithms 1 and 3. One move at a time; each step is durable before it is asked for, so that
-a manager that restarts asks again. It decides nothing that others could not do without: before the sender's
-decision a move that nobody pursues ends where it began, after it the union finds the receiver by itself.
-So it may die at any step, and even forget all: it learns who owns what from the union's register.
+Source: D-CAPE, Algorithms 1 and 3. One move at a time; each step is durable before it is asked
+for, so that a manager that restarts asks again. It decides nothing that others could not do
+without: before the sender's decision a move that nobody pursues ends where it began, after it
+the union finds the receiver by itself. So it may die at any step, and even forget all: it learns
+who owns what from the union's register.
 
-A processor that has not reported for `lost_us` counts as lost. The union is then asked to go on with
-another one; if the lost one was only silent, it says rows that nobody reads, until a split tells it.
+A processor that has not reported for `lost_us` counts as lost. The union is then asked to go on
+with another one; if the lost one was only silent, it says rows that nobody reads, until a split
+tells it.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ MOST_RECORDS = 100
 
 
 class StartMove(msgspec.Struct, frozen=True):
-    """A request: move about `share` of the sender's load; or these buckets, where they are named."""
+    """A request: move about `share` of the sender's load; or these buckets, if they are named."""
 
     sender: Address
     receiver: Address

@@ -1,8 +1,9 @@
 """State matching and recomputing: from what another plan kept to what this one needs.
 
-Source: D-CAPE 4.1, 4.2. Two states match if they hold the same: a row for each of the same inputs.
-Matching states are taken over as they are, others are discarded; what is then missing is recomputed
-from below, from the bottom to the top. Local re-optimisation is the same, with the node's own states.
+Source: D-CAPE 4.1, 4.2. Two states match if they hold the same: a row for each of the same
+inputs. Matching states are taken over as they are, others are discarded; what is then missing is
+recomputed from below, from the bottom to the top. Local re-optimisation is the same, with the
+node's own states.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def match(query: Query, shape: Shape, states: States, at: int, number: int) -> M
         for segment_number, segment in sorted(states[inputs].items()):
             join.tables[inputs].adopt(segment_number, segment)
     recomputed = [inputs for inputs in join.tables if inputs not in states]
-    for inputs in recomputed:  # the tables are in the order of the shape: from the bottom to the top
+    for (
+        inputs
+    ) in recomputed:  # the tables are in the order of the shape: from the bottom to the top
         join.recompute(inputs, at, number)
     return Matched(
         join,

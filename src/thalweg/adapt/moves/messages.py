@@ -1,8 +1,9 @@
 """What splits, processors, the union and the distribution manager say to each other.
 
-Two kinds. *Data*: readers pull, from a position on; whoever is asked twice answers twice. *Moves*: the
-messages of the three ways have the names that D-CAPE gives them, and stand in the ways' own files,
-but for those that all ways share. An owner writes decisions down before it answers.
+Two kinds. *Data*: readers pull, from a position on; whoever is asked twice answers twice.
+*Moves*: the messages of the three ways have the names that D-CAPE gives them, and stand in the
+ways' own files, but for those that all ways share. An owner writes decisions down before it
+answers.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ GENERATION = 1 << 20  # a range that was lost goes on in the next generation of 
 
 
 class Given(msgspec.Struct, frozen=True, array_like=True):
-    """From `at` on the range is `owner`'s, in this epoch; `parallel`: but for results with old parts."""
+    """From `at` on the range is `owner`'s; if `parallel`, but for results with old parts."""
 
     at: int
     owner: Address
@@ -162,7 +163,7 @@ class Fence(Message, frozen=True):
 
 
 class ComputePartitionsToMove(Message, frozen=True):
-    """Step 1. Choose buckets whose load is about `share` of yours; or these, where they are named."""
+    """Step 1. Choose buckets with about `share` of your load; or these, if they are named."""
 
     move: str
     way: str

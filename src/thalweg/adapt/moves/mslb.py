@@ -3,17 +3,19 @@
 Source: D-CAPE (seed 002) 4, Algorithms 3 and 4.
 
     step 1, 2  ComputePartitionsToMove → sender, PartitionsToMove ←
-    step 3     DeactivatePartitions → sender, which names τ; then → splits, which keep what comes from τ
-               on, and mark the end of what the sender gets
-    step 4     Deactivated ← splits; ← sender, once it has drained: all marks came, all below τ is said
+    step 3     DeactivatePartitions → sender, which names τ; then → splits, which keep what comes
+               from τ on, and mark the end of what the sender gets
+    step 4     Deactivated ← splits; ← sender, once it has drained: all marks came, all below τ is
+               said
     step 5     SendPartitions → sender
     step 6     ReceivePartitions (a manifest and its segments), sender → receiver
-    step 7     Received ← receiver: states that match are inserted, others discarded, what is missing
-               recomputed from the bottom to the top
+    step 7     Received ← receiver: states that match are inserted, others discarded, what is
+               missing recomputed from the bottom to the top
     step 8     ReactivatePartitions → sender, which decides; then → receiver and splits
 
-τ is the highest instant up to which any split has already sent rows, so that nothing is sent again. The
-source has no step 8 at the sender: there the manager's word is the decision, and dies with it.
+τ is the highest instant up to which any split has already sent rows, so that nothing is sent
+again. The source has no step 8 at the sender: there the manager's word is the decision, and dies
+with it.
 """
 
 from __future__ import annotations
@@ -90,9 +92,7 @@ class Mslb:
             sender_of,
             lambda move, answer: msgspec.structs.replace(move, tau=answer.tau),
         ),
-        Step(
-            "3, 4", "drain", _drain, Deactivated, lambda move, d: (move.sender, *d.split_nodes)
-        ),
+        Step("3, 4", "drain", _drain, Deactivated, lambda move, d: (move.sender, *d.split_nodes)),
         Step(
             "5 to 7",
             "send",
@@ -116,7 +116,9 @@ class Mslb:
         assert isinstance(message, DeactivatePartitions | SendPartitions)
         holding = processor.moving(message.move)
         if holding is None:
-            return [] if message.move in processor.decided else [Send(sender, Aborted(message.move))]
+            return (
+                [] if message.move in processor.decided else [Send(sender, Aborted(message.move))]
+            )
         if isinstance(message, SendPartitions):
             return send_manifest(processor, holding, final=True)
         effects: list[Effect] = []

@@ -1,7 +1,7 @@
 """Pre-copy: all but the newest segments travel while the sender goes on; only the rest at τ.
 
-Ours. Segments never change once written, so copying them needs no stop. Results are late by the copy of
-the rest, not by that of the state. D-CAPE's steps, with the stop moved behind the copy:
+Ours. Segments never change once written, so copying them needs no stop. Results are late by the
+copy of the rest, not by that of the state. D-CAPE's steps, with the stop moved behind the copy:
 
     step 1, 2  ComputePartitionsToMove → sender, PartitionsToMove ←
     step 3     CopyPartitions → sender: manifest → receiver, which fetches; the sender goes on
@@ -89,7 +89,9 @@ class PreCopy:
         assert isinstance(message, CopyPartitions | HandOver)
         holding = processor.moving(message.move)
         if holding is None:
-            return [] if message.move in processor.decided else [Send(sender, Aborted(message.move))]
+            return (
+                [] if message.move in processor.decided else [Send(sender, Aborted(message.move))]
+            )
         if isinstance(message, CopyPartitions):
             return send_manifest(processor, holding, final=False)
         effects: list[Effect] = []

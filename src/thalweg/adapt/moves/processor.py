@@ -1,8 +1,8 @@
 """A processor: runs the join for its bucket ranges, and says results to whoever follows it.
 
-What it is asked for and does not have, it makes by reading the inputs again (NETWORK: the successor
-starts at the frontier that its readers have acknowledged). So whatever a move or a crash leaves behind,
-the union's next request sets it right; moved state only saves that work.
+What it is asked for and does not have, it makes by reading the inputs again (NETWORK: the
+successor starts at the frontier that its readers have acknowledged). So whatever a move or a
+crash leaves behind, the union's next request sets it right; moved state only saves that work.
 
 Promise: a range is given away once per epoch, and this is durable before anybody hears of it.
 """
@@ -35,7 +35,9 @@ from thalweg.adapt.moves.shipping import Incoming, decode_segment
 from thalweg.adapt.moves.tables import Segment
 from thalweg.overlay.protocol import Address, Effect, Persist, Send
 
-ACKED_EVERY = 8  # instants between two durable acknowledgements: after a restart these are done again
+ACKED_EVERY = (
+    8  # instants between two durable acknowledgements: after a restart these are done again
+)
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_meta = msgspec.msgpack.Decoder(Meta).decode
@@ -80,33 +82,30 @@ class Processor:
     ) -> None:
         """Its windows as they were at the last acknowledged instant, if it has come that far."""
         at = max(holding.meta.acked, holding.meta.since)
-        windows: dict[tuple[int, ...], dict[int, Segment]] = {}
-        complete = False
-        for leaf in range(len(self.query.streams)):
-            windows[(leaf,)] = {}
-        for key, value in persisted.items():
-            if key == self._key(holding, "reached"):
-                complete = int(value) >= at
-            prefix = self._key(holding, "segment/")
-            if not key.startswith(prefix):
-                continue
-            leaf_text, _, number = key[len(prefix) :].partition("/")
-            rows = decode_segment(value)
-            kept = tuple([c for c in rows if c[0] < at])
-            if kept:
-                windows[(int(leaf_text),)][int(number)] = kept
+        windows: dict[tuple[int, ...], dict[int, Segment]] = {
+            (leaf,): {} for leaf in range(len(self.query.streams))
+        }
+        reached = int(persisted.get(self._key(holding, "reached"), b"-1"))
+        prefix = self._key(holding, "segment/")
+        for key in [k for k in persisted if k.startswith(prefix)]:
+            leaf, _, number = key[len(prefix) :].partition("/")
+            rows = decode_segment(persisted[key])
+            kept = tuple([c for c in rows if c[0] < at])  # what entered later is read again
+            if reached >= at and len(kept) == len(rows):
+                windows[(int(leaf),)][int(number)] = rows
                 self.stored[key] = max(c[1] for c in rows)
-            if len(kept) < len(rows):  # what entered later is read again
-                effects.append(Persist(key, _encode(kept) if kept else None))
-        if complete:
-            holding.resume(windows, at)
-            effects.append(Persist(self._key(holding, "reached"), b"%d" % at))
+                continue
+            effects.append(Persist(key, None))
+            if reached >= at and kept:  # under a number that no tick will use again
+                whole = (*windows[(int(leaf),)].get(at, ()), *kept)
+                windows[(int(leaf),)][at] = whole
+        if reached < at:
             return
-        for leaf in range(len(self.query.streams)):
-            for number in windows[(leaf,)]:
-                key = self._key(holding, f"segment/{leaf}/{number}")
-                del self.stored[key]
-                effects.append(Persist(key, None))
+        for (leaf_number,), segments in windows.items():
+            if at in segments:
+                effects.append(self._store_segment(holding, leaf_number, at, segments[at]))
+        holding.resume(windows, at)
+        effects.append(Persist(self._key(holding, "reached"), b"%d" % at))
 
     # --- durable state ---
 
@@ -120,7 +119,10 @@ class Processor:
 
     def store_all(self, holding: Holding) -> list[Effect]:
         """It is new here: its windows too."""
-        effects = [self.store(holding), Persist(self._key(holding, "reached"), b"%d" % holding.frontier)]
+        effects: list[Effect] = [
+            self.store(holding),
+            Persist(self._key(holding, "reached"), b"%d" % holding.frontier),
+        ]
         for leaf in range(len(self.query.streams)):
             for number, segment in holding.join.tables[(leaf,)].segments.items():
                 effects.append(self._store_segment(holding, leaf, number, segment))
@@ -251,16 +253,18 @@ class Processor:
         effects: list[Effect] = []
         for lo, hi, epoch in message.ranges:
             for holding in self._in(lo, hi, epoch):
-                if holding.meta.given is not None and lo <= holding.meta.lo and holding.meta.hi <= hi:
+                if (
+                    holding.meta.given is not None
+                    and lo <= holding.meta.lo
+                    and holding.meta.hi <= hi
+                ):
                     effects += self.drop(holding)
         return effects
 
     # --- ranges ---
 
     def _in(self, lo: int, hi: int, epoch: int) -> list[Holding]:
-        return [
-            h for h in self.holdings if h.meta.epoch == epoch and overlap(h.range, (lo, hi))
-        ]
+        return [h for h in self.holdings if h.meta.epoch == epoch and overlap(h.range, (lo, hi))]
 
     def divide(self, holding: Holding, inner: Range) -> list[Effect]:
         """Cut a range out of a holding."""
@@ -294,9 +298,10 @@ class Processor:
         return [self.store(holding)]
 
     def give(self, holding: Holding, given: Given) -> list[Effect]:
-        """The decision: from τ on these buckets are another's. Durable before anybody hears of it."""
+        """The decision: from τ on these buckets are another's. Durable before it is told."""
         pending = holding.meta.pending
-        assert pending is not None and holding.meta.given is None
+        assert pending is not None
+        assert holding.meta.given is None
         self.decided[pending.move] = given
         for move in list(self.decided)[:-MOST_DECIDED]:
             del self.decided[move]

@@ -1,11 +1,11 @@
 """Moves: all roles of one node in a partitioned query, as one protocol.
 
-Source: D-CAPE (seed 002). A node is a processor unless the directory gives it a role: a split, the union,
-the manager. Messages are in `messages.py` and in the files of the ways.
+Source: D-CAPE (seed 002). A node is a processor unless the directory gives it a role: a split,
+the union, the manager. Messages are in `messages.py` and in the files of the ways.
 
-Promise: the union says the changelog that one node would, every change once, whatever moves, whoever
-stops. Every bucket has one owner at every instant; a move that is interrupted ends on one side. Once the
-network is well, what was given away is forgotten, and no move stays open.
+Promise: the union says the changelog that one node would, every change once, whatever moves,
+whoever stops. Every bucket has one owner at every instant; a move that is interrupted ends on
+one side. Once the network is well, what was given away is forgotten, and no move stays open.
 """
 
 from __future__ import annotations

@@ -1,17 +1,18 @@
 """PTLB: sender and receiver run beside each other until all that is old is gone.
 
-Source: D-CAPE (seed 002) 3, Algorithms 1 and 2. *Old* is a base timestamp below τ, the sender's frontier
-when it decides; no plan needs to be known, nothing stops, no state travels. The sender says results with
-an old part, the receiver those whose parts are all new; the union adds them up. By intervals the last old
-part is gone at τ plus the longest window and slide, at any height of the plan.
+Source: D-CAPE (seed 002) 3, Algorithms 1 and 2. *Old* is a base timestamp below τ, the sender's
+frontier when it decides; no plan needs to be known, nothing stops, no state travels. The sender
+says results with an old part, the receiver those whose parts are all new; the union adds them
+up. By intervals the last old part is gone at τ plus the longest window and slide, at any height
+of the plan.
 
     step 1, 2  ComputePartitionsToMove → sender, PartitionsToMove ←
     step 3     DuplicatePartitions → sender, which decides τ; then → splits and receiver
     step 4     AllOldPurged ← sender
     step 5     DeletePartitions → sender and splits
 
-The source flags tuples as new at the splits, and lets each split begin in its own time; here τ is one
-instant, and every node can tell old from new by itself.
+The source flags tuples as new at the splits, and lets each split begin in its own time; here τ
+is one instant, and every node can tell old from new by itself.
 """
 
 from __future__ import annotations
@@ -134,9 +135,7 @@ class Ptlb:
             sender_of,
             waits=True,
         ),
-        Step(
-            "5", "delete", _delete, Deleted, lambda move, d: (move.sender, *splits_of(move, d))
-        ),
+        Step("5", "delete", _delete, Deleted, lambda move, d: (move.sender, *splits_of(move, d))),
     )
 
     def processor(
@@ -149,8 +148,8 @@ class Ptlb:
                 return self._decide(processor, sender, message)
             return self._start(processor, now_us, sender, message)
         if isinstance(message, AskWhetherPurged):
-            if all(h.is_finished for h in _tracks(processor, message)):
-                return [Send(sender, AllOldPurged(message.move))]
+            purged = all(h.is_finished for h in _tracks(processor, message))
+            return [Send(sender, AllOldPurged(message.move))] if purged else []
         if isinstance(message, DeletePartitions):
             effects: list[Effect] = []
             for holding in _tracks(processor, message):

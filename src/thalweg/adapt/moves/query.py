@@ -1,9 +1,10 @@
 """The thing that moves: a windowed join of several streams on one key, cut into buckets.
 
-Source: D-CAPE (seed 002) 1.1, 1.3. All states of a bucket (a partition group) move together, so that no
-join crosses nodes; this needs one partition key that all inputs share. Windows are intervals, as
-everywhere (`plan/windows.py`): a joined tuple is valid while all its parts are. D-CAPE stamps it with
-its newest part and lets it expire by that stamp; `stamps="joined"` does so, to be compared with.
+Source: D-CAPE (seed 002) 1.1, 1.3. All states of a bucket (a partition group) move together, so
+that no join crosses nodes; this needs one partition key that all inputs share. Windows are
+intervals, as everywhere (`plan/windows.py`): a joined tuple is valid while all its parts are.
+D-CAPE stamps it with its newest part and lets it expire by that stamp; `stamps="joined"` does
+so, to be compared with.
 """
 
 from __future__ import annotations

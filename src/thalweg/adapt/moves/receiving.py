@@ -85,14 +85,15 @@ def serve(processor: Processor, sender: Address, message: Message) -> list[Effec
     for inputs, number in message.keys:
         segment = states.get(inputs, {}).get(number)
         if segment is None:  # it has expired meanwhile, or the shape is another: list anew
-            return [*effects, *send_manifest(processor, holding, final=holding.meta.cap is not None)]
+            return [
+                *effects,
+                *send_manifest(processor, holding, final=holding.meta.cap is not None),
+            ]
         effects.append(Send(sender, Shipped(message.move, inputs, number, segment)))
     return effects
 
 
-def receive(
-    processor: Processor, now_us: int, sender: Address, message: Message
-) -> list[Effect]:
+def receive(processor: Processor, now_us: int, sender: Address, message: Message) -> list[Effect]:
     """The receiver's side: list, fetch, check, match."""
     if isinstance(message, Manifest):
         return _listed(processor, now_us, sender, message)
@@ -107,13 +108,13 @@ def receive(
     return []
 
 
-def _listed(
-    processor: Processor, now_us: int, sender: Address, manifest: Manifest
-) -> list[Effect]:
+def _listed(processor: Processor, now_us: int, sender: Address, manifest: Manifest) -> list[Effect]:
     manager = processor.directory.manager
     if manifest.format != FORMAT or manifest.version != processor.version:
         here, there = f"{FORMAT}/{processor.version}", f"{manifest.format}/{manifest.version}"
-        why = f"state of format and values {there} does not fit {here}; use ptlb, or the same version"
+        why = (
+            f"state of format and values {there} does not fit {here}; use ptlb, or the same version"
+        )
         return [Send(manager, Refused(manifest.move, why))]
     prepared = processor.prepared(manifest.move)
     if prepared is not None:

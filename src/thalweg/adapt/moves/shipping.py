@@ -1,8 +1,8 @@
 """State on its way: a list of segments, from which the receiver fetches what it lacks.
 
-Segments never change once written, so a list can be sent before the last one is written (pre-copy), and a
-crash of either side costs only what was not fetched yet. Each carries a checksum over its encoding; other
-formats or value versions are refused (NETWORK: values).
+Segments never change once written, so a list can be sent before the last one is written (pre-
+copy), and a crash of either side costs only what was not fetched yet. Each carries a checksum
+over its encoding; other formats or value versions are refused (NETWORK: values).
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ class Incoming:
         self.manifest = manifest
         self.since_us = since_us
         self.got: dict[Key, Segment] = {}
-        self.sums: dict[Key, int] = {}  # of what it got: a state that was recomputed may reuse a number
+        self.sums: dict[
+            Key, int
+        ] = {}  # of what it got: a state that was recomputed may reuse a number
         self.asked: list[Key] = []
 
     def update(self, manifest: Manifest) -> None:

@@ -1,12 +1,13 @@
 """A split: the home of one input, which gives each processor the rows of its buckets.
 
-Source: D-CAPE 1.1, 3.2, 4.2. A split stamps tuples, makes them durable, and serves whoever reads, from a
-position on; its mapping table says for each bucket which owner it last served, and since when. A reader
-of an earlier epoch gets what is below that instant and an end-of-partition mark. While a range is
-deactivated (MSLB), what comes at or after τ waits here: the log is the buffer.
+Source: D-CAPE 1.1, 3.2, 4.2. A split stamps tuples, makes them durable, and serves whoever
+reads, from a position on; its mapping table says for each bucket which owner it last served, and
+since when. A reader of an earlier epoch gets what is below that instant and an end-of-partition
+mark. While a range is deactivated (MSLB), what comes at or after τ waits here: the log is the
+buffer.
 
-Promise: what it has said about an instant never changes; nothing is stamped below a frontier that it has
-sent. Both survive a restart.
+Promise: what it has said about an instant never changes; nothing is stamped below a frontier
+that it has sent. Both survive a restart.
 """
 
 from __future__ import annotations
@@ -151,7 +152,9 @@ class Split:
         for a, b, known in self._routes.within(lo, hi):
             if given.epoch > known.epoch:
                 self._routes.set(a, b, given)
-        self.holds = {r: h for r, h in self.holds.items() if h.epoch >= given.epoch or r != (lo, hi)}
+        self.holds = {
+            r: h for r, h in self.holds.items() if h.epoch >= given.epoch or r != (lo, hi)
+        }
 
     def _key(self, name: str) -> str:
         return f"split/{self.leaf}/{name}"

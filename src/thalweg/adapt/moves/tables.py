@@ -1,7 +1,8 @@
 """A state: what one node of a shape keeps, indexed by the key, stored in segments.
 
-A segment is what one tick added; it never changes once written, so that it can be copied while the
-join goes on. It is dropped once all of it has expired. The index forgets expired rows as it meets them.
+A segment is what one tick added; it never changes once written, so that it can be copied while
+the join goes on. It is dropped once all of it has expired. The index forgets expired rows as it
+meets them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """The union: takes each instant of each bucket once, adds weights, and says what is final.
 
-Source: D-CAPE 1.1; NETWORK: a union nets. It follows an owner for each range, and learns of the next in
-band: all results below τ, then "from τ on at X, epoch e + 1". Its register of whom it follows is durable,
-and is where a loss is settled: a fenced range goes on with another owner, a generation higher, from the
-last instant that was said.
+Source: D-CAPE 1.1; NETWORK: a union nets. It follows an owner for each range, and learns of the
+next in band: all results below τ, then "from τ on at X, epoch e + 1". Its register of whom it
+follows is durable, and is where a loss is settled: a fenced range goes on with another owner, a
+generation higher, from the last instant that was said.
 
-Promise: every instant is said once, in order, from all buckets; a bucket's results at an instant come
-from one owner, or from the two tracks of a parallel move.
+Promise: every instant is said once, in order, from all buckets; a bucket's results at an instant
+come from one owner, or from the two tracks of a parallel move.
 """
 
 from __future__ import annotations
@@ -188,9 +188,7 @@ class Union:
         if found.finished and track.kind == OLD and track.until == FOREVER:
             track.until = upto
             return True
-        return found.given is not None and self._follow(
-            part, track, found.given, read_upto
-        )
+        return found.given is not None and self._follow(part, track, found.given, read_upto)
 
     def _say(self) -> list[Effect]:
         """All that is final now, netted; then what is no longer needed is let go."""

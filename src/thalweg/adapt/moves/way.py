@@ -1,10 +1,10 @@
 """The common interface of the ways to move a range: PTLB, MSLB, pre-copy.
 
-A way is the manager's side, a sequence of steps (D-CAPE's Algorithms 1 and 3), and the processors' and
-splits' side, handlers of its messages (Algorithms 2 and 4). A step asks, and is over when all that it
-asked have answered. Questions are repeated until then, so every handler gives the same answer twice. Up to
-the decision (`decides`), which the sender writes down, a move can end where it began; from then on
-it only goes forward.
+A way is the manager's side, a sequence of steps (D-CAPE's Algorithms 1 and 3), and the
+processors' and splits' side, handlers of its messages (Algorithms 2 and 4). A step asks, and is
+over when all that it asked have answered. Questions are repeated until then, so every handler
+gives the same answer twice. Up to the decision (`decides`), which the sender writes down, a move
+can end where it began; from then on it only goes forward.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from thalweg.adapt.moves.messages import (
     Discard,
     Given,
     PartitionsToMove,
-    ReactivatePartitions,
     Reactivated,
+    ReactivatePartitions,
     Refused,
 )
 from thalweg.adapt.moves.processor import Processor
@@ -141,7 +141,11 @@ def _nearest(
         for holding in movable:
             if holding.meta.lo <= message.lo and message.hi <= holding.meta.hi:
                 return holding, (message.lo, message.hi), ""
-        return None, (0, 0), f"buckets {message.lo} to {message.hi - 1} are not here, or on the move"
+        return (
+            None,
+            (0, 0),
+            f"buckets {message.lo} to {message.hi - 1} are not here, or on the move",
+        )
     if not movable:
         return None, (0, 0), "nothing here can move now"
     total = sum(sum(h.by_bucket()) + 1 for h in movable)

@@ -123,7 +123,8 @@ def _beside(rows: list[dict[str, Any]]) -> list[Beside]:
             f"LM-only {_of(rows, LM):.2f} ×, LM-PTLB {_of(rows, 'LM-PTLB'):.2f} ×, LM-MSLB "
             f"{_of(rows, 'LM-MSLB'):.2f} ×",
             f"the six other machines say their half whatever happens, so even a cluster that is "
-            f"balanced from the start says {bound:.2f} × as much here; and what waits when the rates "
+            f"balanced from the start says {bound:.2f} × as much here; and what "
+            f"waits when the rates "
             "change came at equal rates, for which all shapes cost about the same, so LM comes too "
             "late for it. The source gives neither window, capacity nor length of its runs",
         ),
@@ -148,7 +149,9 @@ def _figure(ran: dict[str, list[Ran]], what: str) -> Draw:
 
 
 NOTES = (
-    "Three streams of Poisson arrivals are joined on one key, A with B, then C; at 30 s B and C fall to "
-    "5 tuples a second. Half of the 100 buckets are on one of seven machines. A machine makes so many "
+    "Three streams of Poisson arrivals are joined on one key, A with B, "
+    "then C; at 30 s B and C fall to "
+    "5 tuples a second. Half of the 100 buckets are on one of seven "
+    "machines. A machine makes so many "
     "comparisons a second; joins, windows, states, moves and changes of shape are real.",
 )

@@ -142,7 +142,8 @@ def _beside(p: Parameters, rows: list[dict[str, Any]]) -> list[Beside]:
             said.get(rate, "-"),
             told(rate),
             "machines have another capacity than D-CAPE's, which the source does not give, so the "
-            "lead begins at other windows; a lead of 2 would need more than half of the work on one "
+            "lead begins at other windows; a lead of 2 would need more than half "
+            "of the work on one "
             "machine (see dcape-adaptation)",
         )
         for i, rate in enumerate(p.rates)
@@ -150,7 +151,8 @@ def _beside(p: Parameters, rows: list[dict[str, Any]]) -> list[Beside]:
     ours = [r for r in rows if r["rate"] == (40.0 if 40.0 in p.rates else p.rates[0])]
     durations = "; ".join(
         f"{r['window s']:g} s: PTLB {r[f'{PTLB} move s']}, with 2 W {r[f'{TWICE} move s']}, MSLB "
-        f"{r[f'{MSLB} move s']}; without load {r['old gone s']:.0f}, by stamps {r['by stamps s']:.0f}"
+        f"{r[f'{MSLB} move s']}; without load {r['old gone s']:.0f}, by stamps "
+        f"{r['by stamps s']:.0f}"
         for r in ours
     )
     why = (
@@ -161,17 +163,15 @@ def _beside(p: Parameters, rows: list[dict[str, Any]]) -> list[Beside]:
     return [*found, Beside("12", "PTLB about 2 W, MSLB much shorter", durations, why)]
 
 
-def _figure(
-    p: Parameters, rate: float, ratios: dict[tuple[float, str], list[list[float]]]
-) -> Draw:
-    lines = {
-        name: [list(seed) for seed in zip(*ratios[rate, name], strict=True)] for name in WAYS
-    }
+def _figure(p: Parameters, rate: float, ratios: dict[tuple[float, str], list[list[float]]]) -> Draw:
+    lines = {name: [list(seed) for seed in zip(*ratios[rate, name], strict=True)] for name in WAYS}
     return curves(p.windows_s, lines, across="window, s", up="throughput, × none", title="")
 
 
 NOTES = (
-    "Half of the load is on one of seven machines, rates stay as they are, and plans are not changed. "
+    "Half of the load is on one of seven machines, rates stay as they are, "
+    "and plans are not changed. "
     "One move at a time, 5 s apart, from the machine with the most tuples to that with the fewest. "
-    "“ptlb” ends after one window (intervals), “ptlb, 2 W” after two, as under the source's stamps.",
+    "“ptlb” ends after one window (intervals), “ptlb, 2 W” after two, as "
+    "under the source's stamps.",
 )

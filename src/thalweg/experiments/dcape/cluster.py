@@ -1,9 +1,10 @@
 """Machines with a capacity, and the buckets that they run (D-CAPE 5.1).
 
-Each bucket has a real join (`adapt/moves/join.py`) with real windows and results. A machine spends a budget
-of comparisons a second: a row costs one for its insertion and one for each row of the states in its bucket
-that it is compared with, as D-CAPE's joins without an index do. What it can't process waits in its queue.
-Moves and shapes are decided by the project's own policies (`adapt/balancing`).
+Each bucket has a real join (`adapt/moves/join.py`) with real windows and results. A machine
+spends a budget of comparisons a second: a row costs one for its insertion and one for each row
+of the states in its bucket that it is compared with, as D-CAPE's joins without an index do. What
+it can't process waits in its queue. Moves and shapes are decided by the project's own policies
+(`adapt/balancing`).
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ class Bucket:
 class Ran:
     results: list[int] = field(default_factory=list)  # said, at the end of each second
     tuples: list[int] = field(default_factory=list)  # in queues and states
-    moves: list[tuple[str, float, float, int]] = field(default_factory=list)  # way, from, to, buckets
+    moves: list[tuple[str, float, float, int]] = field(
+        default_factory=list
+    )  # way, from, to, buckets
     open_since_s: float | None = None  # a move that had not ended
     reshaped: int = 0
     why: list[str] = field(default_factory=list)
@@ -74,7 +77,8 @@ class Cluster:
         self.seed = seed
         shape = left_deep((0, 1, 2))
         self.buckets = [
-            Bucket(b, self._first_machine(b), RangeJoin(self.query, shape)) for b in range(s.buckets)
+            Bucket(b, self._first_machine(b), RangeJoin(self.query, shape))
+            for b in range(s.buckets)
         ]
         self.ran = Ran()
         self.shapes = [shape] * s.machines
@@ -124,7 +128,7 @@ class Cluster:
     # --- machines ---
 
     def _on(self, machine: int) -> list[Bucket]:
-        tracks = [b for b in self.buckets] + [b.old for b in self.buckets if b.old is not None]
+        tracks = list(self.buckets) + [b.old for b in self.buckets if b.old is not None]
         return [b for b in tracks if b.machine == machine]
 
     def _work(self, machine: int, second: int) -> None:
@@ -171,7 +175,8 @@ class Cluster:
 
     def _tuples(self, machine: int) -> int:
         return sum(
-            len(b.waiting) + sum(len(x) for t in b.join.tables.values() for x in t.segments.values())
+            len(b.waiting)
+            + sum(len(x) for t in b.join.tables.values() for x in t.segments.values())
             for b in self._on(machine)
         )
 

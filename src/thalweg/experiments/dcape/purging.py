@@ -21,7 +21,7 @@ def old_gone_after_s(window_s: float, stamps: str, rate: float = 10.0, keys: int
     join = RangeJoin(query, left_deep((0, 1, 2)))
     tau, last = 2 * window, 2 * window
     rows = Arrivals((rate,) * 3).rows(1, int(6 * window_s), keys, TICKS_PER_S)
-    for number, (instant, leaf, row) in enumerate(rows):
+    for number, (_, leaf, row) in enumerate(rows):
         join.tick([query.single(leaf, row)], number, lambda c: False)
     for table in join.tables.values():
         for start, end, _, parts in table.rows():

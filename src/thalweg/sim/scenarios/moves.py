@@ -1,8 +1,9 @@
 """Buckets on the move: the union says the reference's changelog, whatever moves and whoever stops.
 
-Fixed roles: n1 is the manager, n2 the union and the first split, n3 the other splits; they stop and come
-back with their disks (the manager now and then without it). All others are processors, which may be lost.
-Each seed draws its join, its windows and its ways, and kills roles at steps of moves.
+Fixed roles: n1 is the manager, n2 the union and the first split, n3 the other splits; they stop
+and come back with their disks (the manager now and then without it). All others are processors,
+which may be lost. Each seed draws its join, its windows and its ways, and kills roles at steps
+of moves.
 """
 
 from __future__ import annotations
@@ -64,9 +65,7 @@ def plan_of(query: Query, instant_us: int) -> Node:
     equal: list[Expr] = [
         call("=", Col(0, BIGINT), Col(2 * leaf, BIGINT)) for leaf in range(1, count)
     ]
-    equal += [
-        call("<=", Col(2 * i + 1, BIGINT), Col(2 * j + 1, BIGINT)) for i, j in query.residual
-    ]
+    equal += [call("<=", Col(2 * i + 1, BIGINT), Col(2 * j + 1, BIGINT)) for i, j in query.residual]
     picked = [Col(2 * leaf + 1, BIGINT) for leaf in range(count)] + [Col(0, BIGINT)]
     names = tuple([f"c{i}" for i in range(count + 1)])
     return Project(Join(tuple(leaves), conjunction(tuple(equal))), tuple(picked), names)
@@ -106,7 +105,9 @@ class MovesScenario(Scenario):
         self._faults: Counter[str] = Counter()
         self._ended_at: int | None = None
         self._judged = False
-        self.directory = Directory((UNION, *[OTHERS] * (len(self.query.streams) - 1)), UNION, MANAGER)
+        self.directory = Directory(
+            (UNION, *[OTHERS] * (len(self.query.streams) - 1)), UNION, MANAGER
+        )
 
     # --- nodes ---
 
@@ -115,16 +116,16 @@ class MovesScenario(Scenario):
         shape = self.shapes[seed % len(self.shapes)]
         version = "2" if self.other_version and seed % 4 == 0 else "1"
         decide: Decide | None = Balancer(self.query, Settings()).decide if self.balances else None
-        moves = self.make(Moves(
-            self.query, shape, self.directory, self.times, version=version, decide=decide
-        ))
+        moves = self.make(
+            Moves(self.query, shape, self.directory, self.times, version=version, decide=decide)
+        )
         return Stack([moves])
 
     def make(self, moves: Moves) -> Moves:
         return moves
 
     def admit(self, world: World, address: Address) -> None:
-        """Nodes need no introduction: they report to the manager, which is in their configuration."""
+        """Nodes need no introduction: their configuration names the manager."""
         self._world = world
 
     # --- workload ---
@@ -295,7 +296,8 @@ class MovesScenario(Scenario):
                 m = holding.meta
                 for lo, hi, epoch, other in claims:
                     if epoch == m.epoch and lo < m.hi and m.lo < hi and other != host.address:
-                        return f"buckets {max(lo, m.lo)}… have two owners in epoch {epoch}: {other}, {host.address}"
+                        bucket = max(lo, m.lo)
+                        return f"bucket {bucket}, epoch {epoch}: both {other} and {host.address}"
                 claims.append((m.lo, m.hi, m.epoch, host.address))
         return None
 
@@ -304,7 +306,9 @@ class MovesScenario(Scenario):
             if not world.hosts[role].is_up:
                 return f"{role} is down"
         if self._ended_at is None:
-            self._ended_at = 1 + max((r[0] for rows in self.published.values() for r in rows), default=0)
+            self._ended_at = 1 + max(
+                (r[0] for rows in self.published.values() for r in rows), default=0
+            )
         final_at = self._ended_at + self.query.longest + 2
         said = self.finals[-1].upto if self.finals else 0
         if said < final_at:
@@ -321,7 +325,7 @@ class MovesScenario(Scenario):
         return f"buckets {lo} to {hi - 1} at {part.frontier}, {part.tracks}"
 
     def _judge(self, said: int) -> str | None:
-        """By the reference, key by key: rows of different keys never meet, and results name theirs."""
+        """By the reference, key by key: different keys never meet, and results name theirs."""
         wanted: list[tuple[int, str, tuple[object, ...]]] = []
         for key in range(self.domain):
             inputs = {
@@ -343,10 +347,11 @@ class MovesScenario(Scenario):
         )
 
     def _left_over(self, world: World) -> str | None:
-        """No move is open; each bucket is owned by the one whom the union follows, and by no other."""
+        """No move is open; each bucket has one owner, whom the union follows."""
         manager = moves_at(world.hosts[MANAGER]).manager
         union = moves_at(world.hosts[UNION]).union
-        assert manager is not None and union is not None
+        assert manager is not None
+        assert union is not None
         if manager.move is not None and not self.balances:
             return f"a move is open: {manager.move}"
         owned: list[tuple[int, int, Address]] = []
@@ -377,10 +382,13 @@ class MovesScenario(Scenario):
         moves = moves_at(host)
         if moves.processor is None:
             return "split, union or manager"
-        return "; ".join(
-            f"{h.meta.lo}-{h.meta.hi - 1} {h.meta.kind} epoch {h.meta.epoch}"
-            for h in moves.processor.holdings
-        ) or "nothing"
+        return (
+            "; ".join(
+                f"{h.meta.lo}-{h.meta.hi - 1} {h.meta.kind} epoch {h.meta.epoch}"
+                for h in moves.processor.holdings
+            )
+            or "nothing"
+        )
 
 
 def moves_at(host: Host) -> Moves:
