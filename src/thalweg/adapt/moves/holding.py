@@ -16,11 +16,13 @@ written never change; what was not acknowledged can be made again from what is k
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import Any
 
 import msgspec
 
+from thalweg.adapt.balancing.local import LocalOptimiser, Statistics
 from thalweg.adapt.moves.join import RangeJoin
 from thalweg.adapt.moves.matching import States, match, reshaped
 from thalweg.adapt.moves.messages import FULL, NEW, OLD, Given, Load, Read, ResultsOf, RowsOf, Want
@@ -75,7 +77,9 @@ class Holding:
         self.outbox: list[Result] = []
         self.wanted_us = 0  # when the union last asked
         self.tick_work = 0  # since the last report
-        self.changed_shape_at = -FOREVER
+        self.optimiser = LocalOptimiser()
+        self._counted = [0] * len(query.streams)  # rows that entered since the last look
+        self._looked_at = self.frontier
         self._entered_from = self.frontier
         self._waiting: list[tuple[int, int, Row]] = []  # read, to enter later: a heap
         self._outbox_from = begin
@@ -135,6 +139,7 @@ class Holding:
         while self._waiting and self._waiting[0][0] < upto:
             _, leaf, row = heappop(self._waiting)
             entering.append(self.query.single(leaf, row))
+            self._counted[leaf] += 1
         before = self.join.work
         self.outbox += self.join.tick(entering, upto, self._emits)
         self.tick_work += self.join.work - before
@@ -194,8 +199,25 @@ class Holding:
         before = self.join.work
         self.join = reshaped(self.join, shape, self.frontier, self.frontier).join
         self.meta.shape = shape.text(self.query.streams)
-        self.changed_shape_at = self.frontier
         return self.join.work - before
+
+    def better_shape(self) -> Shape | None:
+        """What local re-optimisation would change to, by the rates since the last look."""
+        instants = self.frontier - self._looked_at
+        if not self.is_movable or instants < self.query.longest:
+            return None
+        keys = {key for leaf in self.query.streams for key in self._keys(leaf)}
+        statistics = Statistics(
+            tuple([count / instants for count in self._counted]),
+            tuple([float(self.query.reach(leaf)) for leaf in range(len(self.query.streams))]),
+            float(max(1, len(keys))),
+            float(max(1, len(keys))),
+        )
+        self._counted, self._looked_at = [0] * len(self.query.streams), self.frontier
+        return self.optimiser.better(self.frontier, self.shape, statistics)
+
+    def _keys(self, stream: str) -> Iterable[int]:
+        return self.join.tables[(self.query.streams.index(stream),)].keys()
 
     def divided(self, ranges: list[Range]) -> list[Holding]:
         """The same, in pieces."""

@@ -272,6 +272,17 @@ class Final(msgspec.Struct, frozen=True):
     changes: tuple[tuple[int, str, tuple[int, ...]], ...]
 
 
+class Reshaped(msgspec.Struct, frozen=True):
+    """From a processor: another shape from an instant on, and why."""
+
+    lo: int
+    hi: int
+    before: str
+    after: str
+    at: int
+    why: str
+
+
 class Reshape(msgspec.Struct, frozen=True):
     """To a processor: another shape, as text, for what it has of these buckets."""
 

@@ -24,6 +24,7 @@ from thalweg.adapt.moves.messages import (
     Release,
     Report,
     Reshape,
+    Reshaped,
     Results,
     Rows,
     Want,
@@ -33,7 +34,7 @@ from thalweg.adapt.moves.ranges import Range, overlap, without
 from thalweg.adapt.moves.shapes import Shape, parse
 from thalweg.adapt.moves.shipping import Incoming, decode_segment
 from thalweg.adapt.moves.tables import Segment
-from thalweg.overlay.protocol import Address, Effect, Persist, Send
+from thalweg.overlay.protocol import Address, Deliver, Effect, Persist, Send
 
 ACKED_EVERY = (
     8  # instants between two durable acknowledgements: after a restart these are done again
@@ -318,6 +319,26 @@ class Processor:
             if overlap(holding.range, (request.lo, request.hi)) and holding.shape != shape:
                 holding.reshape(shape)
                 effects.append(self.store(holding))
+        return effects
+
+    def reoptimise(self) -> list[Effect]:
+        """D-CAPE's LM: each range in the shape that its own rates ask for, from its frontier on."""
+        effects: list[Effect] = []
+        for holding in self.holdings:
+            before = holding.shape
+            shape = holding.better_shape()
+            if shape is not None:
+                work = holding.reshape(shape)
+                names = self.query.streams
+                found = Reshaped(
+                    holding.meta.lo,
+                    holding.meta.hi,
+                    before.text(names),
+                    shape.text(names),
+                    holding.frontier,
+                    f"{holding.optimiser.why}; {work} to recompute",
+                )
+                effects += [self.store(holding), Deliver(found)]
         return effects
 
     # --- in its own time ---

@@ -78,6 +78,7 @@ class Moves:
         *,
         version: str = "1",
         decide: Decide | None = None,
+        local: bool = False,
     ) -> None:
         self.query = query
         self.directory = directory
@@ -86,6 +87,7 @@ class Moves:
         self.union: Union | None = None
         self.manager: Manager | None = None
         self.processor: Processor | None = None
+        self._local = local  # whether processors re-optimise
         self._make = (shape, version, decide)
 
     def step(self, now_us: int, event: Event) -> list[Effect]:
@@ -156,6 +158,8 @@ class Moves:
         else:
             effects.append(SetTimer("report", self.times.report_us))
             if self.processor is not None:
+                if self._local:
+                    effects += self.processor.reoptimise()
                 effects += [*self.processor.report(), *self.processor.tidy(now_us)]
             if self.union is not None and self.union.started:
                 effects.append(Send(self.directory.manager, self.union.register()))

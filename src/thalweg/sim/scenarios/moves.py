@@ -14,7 +14,7 @@ from typing import ClassVar
 from thalweg.adapt.balancing.policy import Balancer, Settings
 from thalweg.adapt.moves.directory import Directory, Times
 from thalweg.adapt.moves.manager import Decide, Ended, StartMove, Stepped
-from thalweg.adapt.moves.messages import Assign, Final, Publish, Published, Reshape
+from thalweg.adapt.moves.messages import Assign, Final, Publish, Published, Reshape, Reshaped
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.protocol import Moves
 from thalweg.adapt.moves.query import Query, Row
@@ -93,6 +93,8 @@ class MovesScenario(Scenario):
         self.domain = generator.between(3, 8) + 2 * len(self.query.streams)
         self.other_version = generator.chance(0.1)
         self.balances = generator.chance(0.3)
+        self.local = generator.chance(0.5)
+        self.reshaped = 0
         self.published: dict[int, list[Row]] = {leaf: [] for leaf in range(len(self.query.streams))}
         self.finals: list[Final] = []
         self.kills: Counter[tuple[str, str, str]] = Counter()  # way, step, role
@@ -117,7 +119,15 @@ class MovesScenario(Scenario):
         version = "2" if self.other_version and seed % 4 == 0 else "1"
         decide: Decide | None = Balancer(self.query, Settings()).decide if self.balances else None
         moves = self.make(
-            Moves(self.query, shape, self.directory, self.times, version=version, decide=decide)
+            Moves(
+                self.query,
+                shape,
+                self.directory,
+                self.times,
+                version=version,
+                decide=decide,
+                local=self.local,
+            )
         )
         return Stack([moves])
 
@@ -215,6 +225,8 @@ class MovesScenario(Scenario):
             if self.finals and self.finals[-1].upto != value.since:
                 self.wrong = f"instants from {value.since} on after {self.finals[-1].upto}"
             self.finals.append(value)
+        elif isinstance(value, Reshaped):
+            self.reshaped += 1
         elif isinstance(value, Stepped):
             self._count_faults()
             self._open = value
