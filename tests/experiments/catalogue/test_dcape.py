@@ -39,13 +39,13 @@ def test_old_parts_last_a_window_by_intervals_and_two_by_stamps():
     assert old_gone_after_s(10.0, JOINED) == pytest.approx(20.0, rel=0.15)
 
 
-SMALL = {"seconds": 40, "rate": 50.0, "window_s": 8.0, "keys": 100, "capacity": 300.0, "seeds": 1}
+SMALL = {"seconds": 60, "rate": 50.0, "window_s": 8.0, "keys": 100, "capacity": 250.0, "seeds": 1}
 
 
 def test_without_a_balancer_the_goal_of_both_is_missed(monkeypatch):
     def both() -> bool:
         report = dcape_adaptation.run(dcape_adaptation.Parameters(**SMALL), lambda *_: None)
-        return next(g for g in report.goals if g.name == "both (MSLB) over No-Adapt").met
+        return next(g for g in report.goals if "balanced from the start" in g.name).met
 
     assert both()
     monkeypatch.setattr(Balancer, "decide", lambda self, now_us, loads: None)

@@ -98,6 +98,7 @@ TAKE_RESULTS, FOLLOW, FENCE = Union._take, Union._follow, Union.fence
 RESTORE_UNION, PUBLISH = Union.restore, Split.publish
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "rule", "mutated"),
     [
@@ -123,6 +124,7 @@ def test_a_dropped_rule_is_caught(monkeypatch, where, rule, mutated):
     assert is_caught(Impatient, ENOUGH_SEEDS)
 
 
+@pytest.mark.slow
 def test_every_step_of_every_way_is_reached_and_moves_end_both_ways():
     steps, ended, kills = Counter(), Counter(), Counter()
 

@@ -81,8 +81,10 @@ def run(parameters: Parameters, progress: Progress) -> Report:
                     f"{r['ptlb ÷ mslb, at the end']:.3f} × at the end"
                     for r in rows
                 ),
-                "the lead is MSLB's standstill, and lasts about as long. A parallel move holds up the "
-                "next one for a window, so MSLB has balanced more by then, and draws level or passes. "
+                "the lead is MSLB's standstill, and lasts about as long. A "
+                "parallel move holds up the "
+                "next one for a window, so MSLB has balanced more by then, "
+                "and draws level or passes. "
                 "The source gives neither windows, capacities nor the price of a moved tuple",
             )
         ],

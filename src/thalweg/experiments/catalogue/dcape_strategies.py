@@ -116,7 +116,13 @@ def _goals(rows: list[dict[str, Any]]) -> list[Goal]:
             1.0,
             "×",
         ),
-        Goal("at the lowest rate and window all are alike", least[f"{MSLB} ×"], 1.05, "×", False),
+        Goal(
+            "MSLB at the lowest rate and window, where nothing is overloaded",
+            least[f"{MSLB} ×"],
+            1.05,
+            "×",
+            False,
+        ),
         Goal("old parts are gone after a window, by intervals", round(gone, 3), 0.1, "off", False),
         Goal("and after two by the source's stamps", round(stamps, 2), 1.5, "windows"),
     ]

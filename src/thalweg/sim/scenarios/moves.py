@@ -82,7 +82,7 @@ class MovesScenario(Scenario):
     stay_us: ClassVar[int] = 0
     check_every_us: ClassVar[int] = SECOND_US // 4
     act_every_us: ClassVar[int] = SECOND_US // 8
-    suite_seeds: ClassVar[int] = 60
+    suite_seeds: ClassVar[int] = 30
     times = Times()
 
     def __init__(self, options: Options, generator: Generator) -> None:
