@@ -160,6 +160,10 @@ class Holding:
         """An old track whose old parts are all gone."""
         return self.meta.kind == OLD and self.frontier >= self.meta.tau + self.query.longest
 
+    def has_said_all_from(self, at: int) -> bool:
+        """Whether it has said results without old parts that begin at `at` or later."""
+        return self.meta.kind != OLD and self.frontier > max(at, self._outbox_from)
+
     def acknowledge(self, said: int) -> None:
         if said > self.meta.acked:
             self.meta.acked = said

@@ -44,6 +44,7 @@ from thalweg.adapt.moves.way import (
     receiver_of,
     redirect,
     sender_of,
+    stale,
 )
 from thalweg.overlay.protocol import Address, Effect, Message, Send
 
@@ -121,6 +122,9 @@ class Mslb:
             )
         if isinstance(message, SendPartitions):
             return send_manifest(processor, holding, final=True)
+        m = holding.meta
+        if (message.lo, message.hi, message.epoch) != (m.lo, m.hi, m.epoch):
+            return stale(processor, sender, message.move)
         effects: list[Effect] = []
         if holding.meta.cap is None:
             effects = freeze(processor, holding, max(*holding.positions, holding.meta.since))

@@ -182,8 +182,8 @@ class Processor:
         """A split has served a later epoch: that is how one learns of it who has forgotten."""
         if holding.meta.given is not None and holding.meta.given.epoch >= given.epoch:
             return []
-        if given.parallel and given.at < holding.frontier:
-            return self.drop(holding)  # it said more than its part: made again, as asked for
+        if given.parallel and holding.has_said_all_from(given.at):
+            return self.drop(holding)  # more than its part: made again
         holding.meta.given = given
         holding.meta.pending, holding.meta.cap = None, None
         if given.parallel:

@@ -33,6 +33,7 @@ from thalweg.adapt.moves.way import (
     compute,
     sender_of,
     splits_of,
+    stale,
 )
 from thalweg.overlay.protocol import Address, Effect, Message, Send
 
@@ -166,6 +167,9 @@ class Ptlb:
         holding = processor.moving(message.move)
         if holding is None:
             return [Send(sender, Aborted(message.move))]
+        m = holding.meta
+        if (message.lo, message.hi, message.epoch) != (m.lo, m.hi, m.epoch + 1):
+            return stale(processor, sender, message.move)
         tau = max(holding.frontier, holding.meta.since)
         given = Given(tau, message.receiver, message.epoch, parallel=True)
         return [*processor.give(holding, given), Send(sender, Duplicating(message.move, tau))]

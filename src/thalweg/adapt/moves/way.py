@@ -196,8 +196,10 @@ def reactivate(
     done = Send(sender, Reactivated(message.move))
     holding = processor.moving(message.move)
     if holding is not None:
-        if holding.meta.pending is None or holding.meta.pending.stage != "frozen":
-            return [Send(sender, Aborted(message.move))]
+        m = holding.meta
+        asked = (message.lo, message.hi, message.epoch, message.tau)
+        if asked != (m.lo, m.hi, m.epoch + 1, m.cap):
+            return stale(processor, sender, message.move)
         given = Given(message.tau, message.receiver, message.epoch)
         return [*processor.give(holding, given), done]
     prepared = processor.prepared(message.move)
@@ -206,6 +208,11 @@ def reactivate(
         return [*processor.activate(prepared), done]
     known = message.move in processor.decided or message.receiver == processor.address
     return [done if known else Send(sender, Aborted(message.move))]
+
+
+def stale(processor: Processor, sender: Address, move: str) -> list[Effect]:
+    """The manager means another choice, from before a restart: decide nothing by its word."""
+    return [*processor.undecided(move), Send(sender, Aborted(move))]
 
 
 def redirect(split: Split, sender: Address, message: ReactivatePartitions) -> list[Effect]:

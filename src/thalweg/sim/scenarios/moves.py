@@ -22,7 +22,7 @@ from thalweg.adapt.moves.shapes import all_shapes
 from thalweg.adapt.moves.ways import WAYS
 from thalweg.engine.arrivals import Arrival
 from thalweg.engine.reference import evaluate
-from thalweg.overlay.generator import Generator
+from thalweg.overlay.generator import Generator, seed_of
 from thalweg.overlay.protocol import Address
 from thalweg.overlay.stack import Stack
 from thalweg.plan.catalog import Field, StreamDef
@@ -93,7 +93,7 @@ class MovesScenario(Scenario):
         self.domain = generator.between(3, 8) + 2 * len(self.query.streams)
         self.other_version = generator.chance(0.1)
         self.balances = generator.chance(0.3)
-        self.local = generator.chance(0.5)
+        self.local = Generator(seed_of(options.seed, "local")).chance(0.5)
         self.reshaped = 0
         self.published: dict[int, list[Row]] = {leaf: [] for leaf in range(len(self.query.streams))}
         self.finals: list[Final] = []
