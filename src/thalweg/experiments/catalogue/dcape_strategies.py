@@ -14,6 +14,7 @@ from thalweg.experiments.report import Beside, Goal, Progress, Report
 from thalweg.experiments.sqpr.figures import Draw, curves
 
 NONE, TWICE = "none", "ptlb, 2 W"
+FIGURES = {30.0: "9", 40.0: "10", 50.0: "11"}
 WAYS: dict[str, tuple[str | None, float]] = {
     NONE: (None, 1.0),
     PTLB: (PTLB, 1.0),
@@ -63,7 +64,9 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         for name, ran in found.items():
             values = [r.results[-1] / b.results[-1] for r, b in zip(ran, found[NONE], strict=True)]
             ratios.setdefault((rate, name), []).append(values)
-    figures = {f"{9 + i}-rate-{rate:g}": _figure(p, rate, ratios) for i, rate in enumerate(p.rates)}
+    figures = {
+        f"{FIGURES.get(rate, '')}-rate-{rate:g}": _figure(p, rate, ratios) for rate in p.rates
+    }
     return Report(
         "dcape-strategies",
         "PTLB and MSLB by rates and windows (D-CAPE, figures 9 to 12)",
@@ -144,15 +147,15 @@ def _beside(p: Parameters, rows: list[dict[str, Any]]) -> list[Beside]:
     }
     found = [
         Beside(
-            str(9 + i),
+            FIGURES.get(rate, "-"),
             said.get(rate, "-"),
             told(rate),
-            "machines have another capacity than D-CAPE's, which the source does not give, so the "
+            "the source does not give its machines' capacity: here the "
             "lead begins at other windows; a lead of 2 would need more than half "
             "of the work on one "
             "machine (see dcape-adaptation)",
         )
-        for i, rate in enumerate(p.rates)
+        for rate in p.rates
     ]
     ours = [r for r in rows if r["rate"] == (40.0 if 40.0 in p.rates else p.rates[0])]
     durations = "; ".join(
