@@ -33,11 +33,15 @@ demo-picture: setup ## Record the demo's screen for the README
 kafka: $(STAMP) ## Fetch Spark's Kafka connector, and a broker for the tests, with Maven
 	@$(BIN)/python scripts/fetch_kafka.py
 
+.PHONY: s3
+s3: $(STAMP) ## Build an S3 server for the tests (versitygw), with Go where there is one
+	@$(BIN)/python scripts/build_s3_server.py
+
 .PHONY: flink
 flink: $(FLINK)/.installed ## Install PyFlink, a peer of `thalweg bench many-queries`, beside .venv
 
 .PHONY: test
-test: setup kafka ## Run the tests (PYTEST_ARGS="tests/cql -x" narrows them)
+test: setup kafka s3 ## Run the tests (PYTEST_ARGS="tests/cql -x" narrows them)
 ifdef PYTEST_ARGS
 	$(BIN)/pytest $(PYTEST_ARGS)
 else # Spark uses all cores by itself; the other tests share them

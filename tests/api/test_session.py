@@ -245,6 +245,18 @@ def test_a_notebook_shows_first_what_is_now_under_headers_on_the_same_side(
     assert '<td class="t">1</td><td class="t">+</td>' in changes
 
 
+def test_a_notebook_says_for_what_a_query_without_rows_waits(session: Thalweg) -> None:
+    query = session.cql(S + "CREATE QUERY q AS SELECT a FROM S [Range 100]")
+    assert "no rows yet: it waits for S: no tuple has come yet" in query._repr_html_()
+    session.stream("S").push({"ts": 1, "a": 1, "b": "x"})
+    session.settle()
+    shown = query._repr_html_()
+    assert (
+        "no rows yet: nothing matched up to 1; what is later becomes final when S goes on" in shown
+    )
+    assert repr(query.results()).startswith("Results of q")
+
+
 def test_a_query_that_is_replaced_is_the_same_object_with_other_columns(session: Thalweg) -> None:
     query = session.cql(S + "CREATE QUERY q AS SELECT a FROM S [Range 100]")[0]
     session.stream("S").push([{"ts": 1, "a": 1, "b": "x"}, {"ts": 2, "a": 2, "b": "y"}])

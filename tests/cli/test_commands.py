@@ -373,3 +373,55 @@ def test_instants_are_shown_as_their_streams_write_them(service: LiveService, ru
     service.http.post("/streams/T/tuples", json=rows)
     service.site.settle()
     assert run("results", "q").stdout.splitlines()[0] == "2026-01-02 03:04:05.678  +  a=1"
+
+
+# --- numbers and mistakes, as they were written
+
+
+def test_a_decimal_is_shown_with_all_its_digits(run: Run, service: LiveService) -> None:
+    run("submit", "-e", "CREATE STREAM D (x DECIMAL(38, 2)) TIMESTAMP BY ts")
+    run("submit", "-e", "CREATE QUERY money AS SELECT x FROM D [Range 10]")
+    long = "123456789012345678901234567890.10"
+    rows = [{"ts": 1, "x": long}, {"ts": 2, "x": "7"}]
+    service.http.post("/streams/D/tuples", json=rows)
+    service.site.settle()
+    assert run("results", "money").stdout == f"1  +  x={long}\n"
+    assert run("results", "money", "--now").stdout.splitlines()[1].strip() == long
+    assert run("results", "money", "--now", "--json").stdout == f'{{"x": {long}}}\n'
+    assert run("query", "SELECT x FROM money", "--json").stdout == f'{{"x": {long}}}\n'
+    shell = run("shell", input="SELECT x FROM money;\n\\results money\n")
+    assert shell.stdout.count(long) == 2, shell.output
+
+
+@pytest.mark.parametrize("command", [("query",), ("explain", "-e")])
+def test_a_mistake_says_once_that_it_is_one(run: Run, command: tuple[str, ...]) -> None:
+    done = run(*command, "SELECT a FROM Nowhere")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("<cql>:1:15: error: there is no stream")
+    assert done.stderr.count("error:") == 1
+
+
+def test_instants_before_all_time_are_told_in_words(run: Run, service: LiveService) -> None:
+    run("submit", "-e", S + "CREATE QUERY q AS SELECT a FROM S [Range 2]")
+    run("submit", "-e", "CREATE OR REPLACE QUERY q AS SELECT a, b FROM S [Range 2]")
+    service.http.post("/streams/S/tuples", json=[{"ts": 1, "a": 1}, {"ts": 2, "a": 2}])
+    service.site.settle()
+    ended = "-- version 1 ended before it had said anything"
+    assert ended in run("results", "q").stdout.splitlines()
+    assert ended in run("shell", input="\\results q\n").stdout
+    assert run("explain", "q").stdout.startswith("version 2, from the beginning on\n")
+
+
+def test_a_table_holds_from_the_beginning_on(run: Run, service: LiveService) -> None:
+    run("submit", "-e", "CREATE TABLE T (a INTEGER); CREATE QUERY held AS SELECT a FROM T")
+    run("submit", "-e", "INSERT INTO T VALUES (1)")
+    service.site.settle()
+    assert run("results", "held").stdout == "the beginning  +  a=1\n"
+    assert "as of the beginning" in run("query", "SELECT a FROM T").stderr
+
+
+def test_a_date_for_an_instant_is_refused_with_what_to_do(run: Run) -> None:
+    run("submit", "-e", S)
+    done = run("push", "S", input='{"ts": "2026-01-01 10:00:00", "a": 1}\n')
+    assert done.exit_code == 2
+    assert "is not a valid BIGINT: for dates and times, list ts TIMESTAMP among" in done.stderr

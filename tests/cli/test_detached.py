@@ -53,6 +53,9 @@ def test_a_service_is_started_in_the_background_and_stopped(tmp_path: Path) -> N
         second = thalweg("dev", "--detach", *arguments)
         assert second.returncode == 2
         assert "can't listen on" in second.stderr
+        elsewhere = thalweg("dev", "--detach", *arguments[:-1], str(free_port()))
+        assert elsewhere.returncode == 2  # the folder is taken, as the port was
+        assert "is in use by process" in elsewhere.stderr
     finally:
         stopped = thalweg("dev", "--stop", "--data-dir", data)
     assert stopped.returncode == 0, stopped.stderr
@@ -76,3 +79,12 @@ def test_commands_wait_for_a_service_that_is_starting(monkeypatch: pytest.Monkey
     with Service(f"http://127.0.0.1:{port}") as service:
         assert service.get("/health") == {}
     later.join()
+
+
+def test_the_command_that_stops_it_is_told_whole(tmp_path: Path) -> None:
+    data = tmp_path / "my data"
+    arguments = ["--master", "in-process", "--port", str(free_port()), "--data-dir", str(data)]
+    started = thalweg("dev", "--detach", *arguments)
+    stopped = thalweg("dev", "--stop", "--data-dir", str(data))
+    assert f"`thalweg dev --stop --data-dir '{data}'`" in started.stderr
+    assert stopped.returncode == 0, stopped.stderr

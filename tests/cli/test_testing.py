@@ -89,3 +89,26 @@ def test_a_folder_without_cases_says_how_to_make_one(tmp_path: Path) -> None:
     done = run(tmp_path)
     assert done.exit_code == 2
     assert "has no cases: make FOLDER/CASE/inputs/STREAM.csv" in done.stderr
+
+
+def test_numbers_are_compared_by_value_and_with_all_their_digits(tmp_path: Path) -> None:
+    (tmp_path / "q.cql").write_text(
+        "CREATE STREAM Sale (cents DECIMAL(38, 2), share DOUBLE) TIMESTAMP BY ts;"
+        "CREATE QUERY sold AS ISTREAM SELECT cents, share FROM Sale [Now];"
+    )
+    case = tmp_path / "a sale"
+    (case / "inputs").mkdir(parents=True)
+    (case / "expected").mkdir()
+    long = "123456789012345678901234567890.12"
+    (case / "inputs" / "Sale.csv").write_text(f"ts,cents,share\n1,12.50,2\n2,{long},0.5\n")
+    expected = case / "expected" / "sold.jsonl"
+    expected.write_text("")
+    assert run(tmp_path, "--update").exit_code == 0
+    assert run(tmp_path).exit_code == 0
+    written = expected.read_text()
+    assert "12.50" in written
+    assert long in written
+    expected.write_text(written.replace("12.50", "12.5").replace("2.0", "2"))
+    assert run(tmp_path).exit_code == 0
+    expected.write_text(written.replace(long, long[:-1] + "3"))
+    assert run(tmp_path).exit_code == 1

@@ -107,7 +107,9 @@ def test_the_cookbooks_cells_run_again_and_again(notebook: Notebook) -> None:
 
 def test_the_readmes_cell_runs_again(notebook: Notebook) -> None:
     for _ in range(3):
-        assert "<b>hot</b>" in notebook.run(README)
+        shown = notebook.run(README)
+        assert "<b>hot</b>" in shown
+        assert '<td class="t">roof</td>' in shown
     assert len(notebook.names["session"].queries) == 1
 
 

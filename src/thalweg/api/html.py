@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from datetime import date, datetime
 from html import escape
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from thalweg.api.waiting import why_no_rows
 from thalweg.engine.site import Site, SiteError
 from thalweg.engine.site.status import Instants, QueryStatus
 from thalweg.plan.catalog import QueryDef
@@ -51,9 +53,14 @@ def results_html(site: Site, query: QueryDef) -> str:
     more = f"the last changes, after {before:,} earlier ones" if before > 0 else "all changes"
     error = f"<div>{escape(status.error)}</div>" if status.error else ""
     table = f"<table><thead><tr>{_heads(heads)}</tr></thead><tbody>{body}</tbody></table>"
-    changes_part = f'<div class="more">{more}</div>{table}'
+    changes_part = f'<div class="more">{more}</div>{table}' if shown else _nothing(site, status)
     present = _present(site, query, status)
     return f'{_STYLE}<div class="thalweg">{heading}{error}{present}{changes_part}</div>'
+
+
+def _nothing(site: Site, status: QueryStatus) -> str:
+    why = why_no_rows(asdict(status), [asdict(s) for s in site.streams()])
+    return f'<div class="more">no rows yet: {escape(why)}</div>'
 
 
 def _present(site: Site, query: QueryDef, status: QueryStatus) -> str:

@@ -121,6 +121,9 @@ class Results:
         types = [pl.Int64(), pl.String(), *(dtype(f.type) for f in schema)]
         return pl.DataFrame(schema=dict(zip(names, types, strict=True)))
 
+    def __repr__(self) -> str:
+        return f"Results of {self._query.name}: loop over them, or to_polars(), to_pandas()"
+
     def _repr_html_(self) -> str:
         from thalweg.api.html import results_html
 

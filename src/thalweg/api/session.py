@@ -51,6 +51,11 @@ class Builder:
         """`local[*]` (default), `local[n]`, `local-cluster[…]`, `spark://…`, or `in-process`."""
         return replace(self, _master=master)
 
+    def store(self, url: str) -> Builder:
+        """Keep everything in an object store (`s3://bucket/folder`), and the data directory as a
+        cache of it."""
+        return replace(self, _settings=replace(self._settings, store=url))
+
     def data_dir(self, folder: str | Path) -> Builder:
         """Where catalog, state and results live; a temporary folder if it is not set."""
         return replace(self, _data_dir=Path(folder))

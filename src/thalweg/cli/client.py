@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import httpx
 import typer
 
-from thalweg.cli.exits import BAD_INPUT, FAILED, UNREACHABLE, CommandFailed
+from thalweg.cli.exits import BAD_INPUT, FAILED, UNREACHABLE, CommandFailed, Mistakes
 from thalweg.cli.output import note
 
 AT = "THALWEG_AT"  # the node of a network that answers
@@ -133,10 +133,18 @@ def check(answer: httpx.Response) -> None:
     if not answer.is_error:
         return
     try:
-        detail = str(answer.json()["detail"])
+        problem = answer.json()
+        detail = str(problem["detail"])
     except (ValueError, KeyError, TypeError):
         detail = f"{answer.status_code} {answer.reason_phrase} from {answer.url}"
-    raise CommandFailed(detail, BAD_INPUT if answer.status_code in _BAD_INPUT else FAILED)
+        raise CommandFailed(detail, _code(answer)) from None
+    if "errors" in problem:
+        raise Mistakes(detail)
+    raise CommandFailed(detail, _code(answer))
+
+
+def _code(answer: httpx.Response) -> int:
+    return BAD_INPUT if answer.status_code in _BAD_INPUT else FAILED
 
 
 def patience_s() -> float:

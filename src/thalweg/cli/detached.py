@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,10 +12,11 @@ import time
 from pathlib import Path
 
 from thalweg.cli.exits import FAILED, CommandFailed
-from thalweg.cli.output import emit, emit_json, note, notes
+from thalweg.cli.output import emit, emit_json, note, notes, plain
 
 LONGEST_START_S, LONGEST_STOP_S = 180.0, 60.0
 LOG = "service.log"
+DEFAULT_FOLDER = Path("thalweg-data")  # of `dev`
 
 
 def start_detached(data_dir: Path, *, as_json: bool) -> None:
@@ -41,7 +43,10 @@ def start_detached(data_dir: Path, *, as_json: bool) -> None:
         emit_json({**started, "pid": process.pid})
         return
     emit(started["url"])
-    note(f"running as process {process.pid}; log: {log}; stop it with `thalweg dev --stop`")
+    stop = "thalweg dev --stop"
+    if data_dir != DEFAULT_FOLDER:
+        stop += f" --data-dir {shlex.quote(str(data_dir))}"
+    note(f"running as process {process.pid}; log: {plain(str(log))}; stop it with `{plain(stop)}`")
 
 
 def _first_line(process: subprocess.Popen[str]) -> str:

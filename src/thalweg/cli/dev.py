@@ -23,6 +23,10 @@ def dev(
     data_dir: Annotated[
         Path, typer.Option(help="Catalog, state, results; it goes on where it was left.")
     ] = Path("thalweg-data"),
+    store: Annotated[
+        str,
+        typer.Option(help="Keep all of it in an object store, as s3://BUCKET/FOLDER."),
+    ] = "",
     master: Annotated[str, typer.Option(help="Spark master, or in-process for none.")] = "local[*]",
     tick_rows: Annotated[int, typer.Option(min=1, help="Tuples to a tick at most.")] = 500_000,
     tick_interval_ms: Annotated[
@@ -61,7 +65,7 @@ def dev(
     from thalweg.cql import compile_script
     from thalweg.engine.paths import AllowedFolders
     from thalweg.engine.shared.state.store import StoreError
-    from thalweg.engine.site import SiteError, open_site
+    from thalweg.engine.site import SiteError, WrongUse, open_site
     from thalweg.engine.site.settings import SiteSettings
 
     settings = SiteSettings(
@@ -70,6 +74,7 @@ def dev(
         retained_ticks=retained_ticks,
         largest_backlog=largest_backlog,
         allowed=AllowedFolders((Path.cwd(), *allow)),
+        store=store,
     )
     with reporting():
         access = access_of(users)
@@ -95,6 +100,8 @@ def dev(
             )
         except KeyboardInterrupt:
             pass
+        except WrongUse as error:
+            raise CommandFailed(str(error), BAD_INPUT) from None
         except (SiteError, StoreError, RuntimeError) as error:
             raise CommandFailed(str(error)) from None
         finally:

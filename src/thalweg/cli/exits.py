@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import typer
 
-from thalweg.cli.output import complain
+from thalweg.cli.output import complain, complain_at
 
 OK, FAILED, BAD_INPUT, UNREACHABLE = 0, 1, 2, 3
 
@@ -21,6 +21,19 @@ class CommandFailed(Exception):
         super().__init__(message)
         self.code = code
 
+    def tell(self) -> None:
+        complain(str(self))
+
+
+class Mistakes(CommandFailed):
+    """In a text; rendered with their places, and saying themselves that they are errors."""
+
+    def __init__(self, rendered: str) -> None:
+        super().__init__(rendered, BAD_INPUT)
+
+    def tell(self) -> None:
+        complain_at(str(self))
+
 
 @contextmanager
 def reporting() -> Iterator[None]:
@@ -28,7 +41,7 @@ def reporting() -> Iterator[None]:
     try:
         yield
     except CommandFailed as error:
-        complain(str(error))
+        error.tell()
         raise typer.Exit(error.code) from None
     except BrokenPipeError:
         # Whoever read our output has had enough, as `head` does. What is still buffered has nowhere

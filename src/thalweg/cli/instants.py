@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+BEGINNING = -(1 << 62)  # before all instants
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND_US = 1_000_000
+_YEAR_1_US = -62_135_596_800_000_000
 
 
 class Instants:
@@ -14,8 +16,11 @@ class Instants:
 
     def __init__(self, of: dict[str, Any]) -> None:
         self._resolution_us = of["resolution_us"] if of["is_temporal"] else None
+        self._first = _YEAR_1_US // of["resolution_us"]
 
     def text(self, instant: int) -> str:
+        if instant == self._first or instant <= BEGINNING:
+            return "the beginning"  # from which on a table's first rows hold
         if self._resolution_us is None:
             return str(instant)
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from thalweg.cli.exits import BAD_INPUT, CommandFailed
+from thalweg.cli.exits import BAD_INPUT, CommandFailed, Mistakes
 from thalweg.cql import CqlError, compile_script
 from thalweg.placement.arrays import NONE, floats, ints
 from thalweg.placement.cosmos.interests import problem_of_interests
@@ -32,7 +32,7 @@ def with_cql(network: Problem, file: Path, *, whole: bool = False) -> Problem:
     except OSError as error:
         raise CommandFailed(f"{file}: {error.strerror}", BAD_INPUT) from None
     except CqlError as error:
-        raise CommandFailed(error.render(), BAD_INPUT) from None
+        raise Mistakes(error.render()) from None
     if not script.queries:
         raise CommandFailed(f"{file}: there is no query in it: CREATE QUERY … AS …", BAD_INPUT)
     known = {name.lower(): i for i, name in enumerate(network.streams.names)}

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from thalweg.cli import exact_json
 from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url
 from thalweg.cli.exits import reporting
 from thalweg.cli.results import show_content
@@ -24,4 +25,4 @@ def query(
     """
     with reporting(), Service(url) as service:
         answer = service.request("POST", "/query", content=text.encode())
-        show_content(answer.json(), limit, as_json)
+        show_content(exact_json.read(answer.text), limit, as_json)

@@ -9,12 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
+from thalweg.api.waiting import why_no_rows
+from thalweg.cli import exact_json
 from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url, quoted
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
 from thalweg.cli.follow import follow_results
-from thalweg.cli.instants import Instants
-from thalweg.cli.output import emit, emit_json, emit_table, note, plain
-from thalweg.cli.waiting import wait_for_backlog, why_no_rows
+from thalweg.cli.instants import BEGINNING, Instants
+from thalweg.cli.output import emit, emit_table, note, plain
+from thalweg.cli.waiting import wait_for_backlog
 
 
 def results(
@@ -42,7 +44,8 @@ def results(
         if now:
             if follow or after is not None or resume is not None:
                 raise CommandFailed("--now reads the content once: leave the others out", BAD_INPUT)
-            show_content(service.get(f"/queries/{quoted(query)}/content"), limit, as_json)
+            answer = service.request("GET", f"/queries/{quoted(query)}/content")
+            show_content(exact_json.read(answer.text), limit, as_json)
             return
         start = _start(after, resume)
         if follow:
@@ -69,7 +72,7 @@ def results(
 def _nothing(service: Service, query: str, start: str | None) -> str:
     if start is not None:
         return "no rows since then"
-    why = why_no_rows(service, service.get(f"/queries/{quoted(query)}"))
+    why = why_no_rows(service.get(f"/queries/{quoted(query)}"), service.get("/streams"))
     return f"no rows yet: {plain(why)}"
 
 
@@ -78,13 +81,16 @@ def show_content(found: dict[str, Any], limit: int | None, as_json: bool) -> Non
     rows = found["rows"][:limit]
     if as_json:
         for row in rows:
-            emit_json(row)
+            emit(exact_json.write(row))
     else:
         numeric = ("INTEGER", "BIGINT", "DOUBLE", "DECIMAL")
         heads = [(n, "right" if t.startswith(numeric) else "left") for n, t in found["columns"]]
         cells = ([shown(v) for v in row.values()] for row in rows)
         emit_table(heads, cells, empty="no rows")
-    note("no instant is final yet" if found["at"] is None else f"as of {found['at']}")
+    at = found["at"]
+    if at in ("beginning", "end"):
+        at = f"the {at}"
+    note("no instant is final yet" if at is None else f"as of {at}")
 
 
 def _start(after: str | None, resume: Path | None) -> str | None:
@@ -117,11 +123,18 @@ def present(service: Service, query: str, after: str | None) -> Iterator[tuple[s
 
 
 def readable(line: str, instants: Instants) -> str:
-    change: dict[str, Any] = json.loads(line)
+    change: dict[str, Any] = exact_json.read(line)
     if change["op"] == "end":
-        return f"-- version {change['version']} ended at {instants.text(change['ts'])}"
+        return end_mark(change, instants)
     row = "  ".join(f"{name}={shown(value)}" for name, value in change["row"].items())
     return f"{instants.text(change['ts'])}  {change['op']}  {row}"
+
+
+def end_mark(change: dict[str, Any], instants: Instants) -> str:
+    version = f"-- version {change['version']} ended"
+    if change["ts"] <= BEGINNING:
+        return f"{version} before it had said anything"
+    return f"{version} at {instants.text(change['ts'])}"
 
 
 def shown(value: Any) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from thalweg.cli import exact_json
 from thalweg.cli.cql_inputs import Text, files_of, texts_of
 from thalweg.cli.exits import BAD_INPUT, FAILED, CommandFailed, reporting
 from thalweg.cli.output import complain_at, note, notes, plain
@@ -112,11 +113,12 @@ def _run(case: Case, root: Path, cql: Sequence[str], update: bool) -> list[list[
         if update:
             path.write_text("".join(f"{line}\n" for line in actual))
             continue
-        expected = [_normal(line, path, i) for i, line in _lines(path)]
-        if sorted(expected, key=_order) != sorted(actual, key=_order):
+        expected = sorted((_normal(x, path, i) for i, x in _lines(path)), key=_order)
+        found = sorted((_normal(x, path, i) for i, x in enumerate(actual, 1)), key=_order)
+        if expected != found:
             lines = difflib.unified_diff(
-                sorted(expected, key=_order),
-                sorted(actual, key=_order),
+                expected,
+                found,
                 str(path),
                 f"what {query.name} says",
                 lineterm="",
@@ -218,7 +220,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def _normal(line: str, path: Path, number: int) -> str:
     try:
-        return json.dumps(json.loads(line), ensure_ascii=False, separators=(",", ":"))
+        return exact_json.write(exact_json.read_by_value(line), ",", ":")
     except ValueError:
         raise CommandFailed(f"{path}:{number}: not JSON: {line[:80]!r}", BAD_INPUT) from None
 

@@ -200,3 +200,24 @@ def test_a_select_gives_the_references_rows_at_its_instant(
                 bag = Counter(c.row for c in expected if c.ts == at)
                 assert Counter(found.tuples()) == bag, f"{text} at {at}"
         running.engine.close()
+
+
+def test_a_table_that_has_not_changed_is_as_of_the_beginning(site: Site) -> None:
+    site.execute("CREATE TABLE T (a INTEGER PRIMARY KEY); INSERT INTO T VALUES (1);")
+    found = site.select("SELECT a FROM T")
+    assert (found.at, found.rows.height) == ("beginning", 1)
+
+
+def test_a_select_from_a_query_that_has_not_begun_names_its_streams(site: Site) -> None:
+    site.execute(S + "CREATE QUERY q AS SELECT a FROM S [Range 2];")
+    with pytest.raises(WrongUse, match="query q begins with the next tuples of S"):
+        site.select("SELECT a FROM q")
+
+
+def test_who_has_inserted_a_row_reads_it(site: Site) -> None:
+    site.execute("CREATE TABLE T (a INTEGER PRIMARY KEY);")
+    for i in range(1, 11):
+        site.execute(f"INSERT INTO T VALUES ({i});")
+        assert site.select("SELECT a FROM T").rows.height == i
+    site.execute("DELETE FROM T;")
+    assert site.select("SELECT a FROM T").rows.height == 0

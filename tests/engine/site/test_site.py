@@ -1,5 +1,6 @@
 import threading
 import time
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -329,3 +330,17 @@ def test_a_script_is_let_in_between_ticks_that_never_rest(site: Site) -> None:
     stop.set()
     feeder.join()
     assert took < 10
+
+
+@pytest.mark.parametrize("kind", ["STREAM", "TABLE"])
+def test_a_csv_file_without_a_column_is_refused_when_it_is_named(
+    site: Site, tmp_path: Path, kind: str
+) -> None:
+    file = tmp_path / "trips.csv"
+    file.write_text("ts,zone\n1,north\n")
+    stamp = " TIMESTAMP BY ts" if kind == "STREAM" else ""
+    with pytest.raises(SourceError, match="has no column zon; its first line has ts, zone"):
+        site.execute(f"CREATE {kind} Trip (zon VARCHAR){stamp} FROM '{file}'")
+    assert site.streams() == []
+    file.write_text("")  # its first line may still be written
+    site.execute(f"CREATE {kind} Trip (zon VARCHAR){stamp} FROM '{file}'")

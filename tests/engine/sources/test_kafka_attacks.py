@@ -52,7 +52,7 @@ def came(site: Site) -> int:
     return site.engine.store.inputs.arrived().get("S", 0)
 
 
-def until(condition: Callable[[], bool], seconds: float = 120) -> None:
+def until(condition: Callable[[], bool], seconds: float = 300) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it has not come to pass"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,12 +9,13 @@ from typing import Any
 
 from rich.text import Text
 
+from thalweg.cli import exact_json
 from thalweg.cli.client import Service, Unreachable, quoted
 from thalweg.cli.exits import CommandFailed
 from thalweg.cli.follow import follow_results
 from thalweg.cli.instants import Instants
-from thalweg.cli.output import complain, complain_at, emit, note, plain, stdout_console
-from thalweg.cli.results import present, show_content, shown
+from thalweg.cli.output import complain_at, emit, note, plain, stdout_console
+from thalweg.cli.results import end_mark, present, show_content, shown
 from thalweg.cli.shell.describe import describe, overview
 from thalweg.cli.shell.lines import Lines
 from thalweg.cli.submit import summary
@@ -79,7 +79,7 @@ class Session:
                 raise
             except CommandFailed as error:
                 self.failed, typed = True, ""
-                complain(str(error))
+                error.tell()
         if typed.strip():
             self._statements(f"{typed};")
 
@@ -121,7 +121,7 @@ class Session:
             for error in problem["errors"]:
                 complain_at(error["text"])
             return None
-        done: dict[str, Any] = self._service.checked(answer).json()
+        done: dict[str, Any] = exact_json.read(self._service.checked(answer).text)
         return done
 
     def _watch_query(self, text: str) -> None:
@@ -182,10 +182,10 @@ class Session:
     def _print(self, line: str | None, instants: Instants) -> None:
         if line is None:
             return
-        change: dict[str, Any] = json.loads(line)
+        change: dict[str, Any] = exact_json.read(line)
         sign = change["op"]
         if sign == "end":
-            stdout_console().print(Text(f"-- version {change['version']} ended", style="dim"))
+            stdout_console().print(Text(end_mark(change, instants), style="dim"))
             return
         style = "bold green" if sign == "+" else "bold red"
         text = Text.assemble((f"{instants.text(change['ts'])}  ", "dim"), (f"{sign}  ", style))

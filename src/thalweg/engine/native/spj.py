@@ -9,17 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from thalweg.engine.native.unsupported import Unsupported
+from thalweg.plan.blocks import Block, block_of
 from thalweg.plan.catalog import StreamDef
-from thalweg.plan.expr import Col, Expr, conjuncts, shift, substitute
+from thalweg.plan.expr import Expr, conjuncts
 from thalweg.plan.nodes import (
     Aggregate,
     Distinct,
     Filter,
-    Join,
     LeftJoin,
     Mark,
     Node,
-    Project,
     Scan,
     SetOp,
     StreamKind,
@@ -61,17 +60,6 @@ class SelectProjectJoin:
         return tuple(sum(widths[:number]) for number in range(len(widths)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    inputs: tuple[Input, ...]
-    condition: tuple[Expr, ...]
-    outputs: tuple[Expr, ...]
-
-    @property
-    def width(self) -> int:
-        return sum(len(i.stream.fields) for i in self.inputs)
-
-
 def flatten(plan: Node) -> SelectProjectJoin:
     """Raises Unsupported, naming the operator, for any plan that has another form."""
     resolution_us(plan)
@@ -80,30 +68,20 @@ def flatten(plan: Node) -> SelectProjectJoin:
         if plan.kind is not StreamKind.ISTREAM:
             raise Unsupported(plan.kind.value, "Spark's append mode has no operator for it")
         relation, is_stream = plan.input, True
-    part = _flatten(relation)
+    block = block_of(relation, _leaf)
+    # A condition may be a projected column that is itself a conjunction.
+    conditions = tuple(part for c in block.conditions for part in conjuncts(c))
     names = tuple(f.name for f in plan.schema)
-    return SelectProjectJoin(part.inputs, part.condition, part.outputs, names, is_stream)
+    return SelectProjectJoin(block.leaves, conditions, block.exprs(), names, is_stream)
 
 
-def _flatten(node: Node) -> _Part:
-    match node:
-        case Window():
-            return _windowed(node)
-        case Filter(source, predicate):
-            part = _flatten(source)
-            added = conjuncts(substitute(predicate, part.outputs))
-            return _Part(part.inputs, part.condition + added, part.outputs)
-        case Project(source, exprs, _):
-            part = _flatten(source)
-            outputs = tuple(substitute(e, part.outputs) for e in exprs)
-            return _Part(part.inputs, part.condition, outputs)
-        case Join(sources, condition):
-            return _joined([_flatten(source) for source in sources], condition)
-        case _:
-            raise _refusal(node)
+def _leaf(node: Node) -> Block[Input]:
+    if not isinstance(node, Window):
+        raise _refusal(node)
+    return Block((_windowed(node),), (tuple(f.type for f in node.schema),))
 
 
-def _windowed(node: Window) -> _Part:
+def _windowed(node: Window) -> Input:
     if isinstance(node.spec, RowsWindow):
         raise Unsupported("a Rows window", "Spark has windows by time only")
     if isinstance(node.spec, SessionWindow):
@@ -116,26 +94,13 @@ def _windowed(node: Window) -> _Part:
         raise Unsupported("Slide", "Spark's sliding windows aggregate, they do not join")
     if not isinstance(node.input, Scan):
         raise Unsupported("a window over a derived stream", "its watermark can't be set anew")
-    stream = node.input.stream
-    outputs = tuple(Col(i, f.type, f.name) for i, f in enumerate(stream.fields))
-    return _Part((Input(stream, node.spec.length),), (), outputs)
-
-
-def _joined(parts: list[_Part], condition: Expr) -> _Part:
-    inputs: tuple[Input, ...] = ()
-    conditions: tuple[Expr, ...] = ()
-    outputs: tuple[Expr, ...] = ()
-    width = 0
-    for part in parts:
-        inputs += part.inputs
-        conditions += tuple(shift(c, width) for c in part.condition)
-        outputs += tuple(shift(e, width) for e in part.outputs)
-        width += part.width
-    return _Part(inputs, conditions + conjuncts(substitute(condition, outputs)), outputs)
+    return Input(node.input.stream, node.spec.length)
 
 
 def _refusal(node: Node) -> Unsupported:
     match node:
+        case Filter():  # a block ends at one over a Mark
+            return _refusal(node.input)
         case Scan():
             return Unsupported(
                 f"relation {node.stream.name}", "Spark's stream joins can't take a row back"

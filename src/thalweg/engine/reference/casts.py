@@ -113,7 +113,7 @@ def _date(value: Any) -> date | None:
         case datetime():
             return value.date()
         case _:
-            raise TypeError(f"{value!r} is no DATE")
+            raise TypeError(f"{value!r} is not a valid DATE")
 
 
 def _timestamp(value: Any) -> datetime | None:
@@ -123,4 +123,4 @@ def _timestamp(value: Any) -> datetime | None:
         case date():
             return datetime.combine(value, time())
         case _:
-            raise TypeError(f"{value!r} is no TIMESTAMP")
+            raise TypeError(f"{value!r} is not a valid TIMESTAMP")

@@ -57,7 +57,7 @@ RETAINED_TICKS = 1_000
 
 
 @dataclass(frozen=True)
-class Standing:
+class Definitions:
     """What is registered, to be restored if a change has to be taken back."""
 
     streams: dict[str, StreamDef]
@@ -77,36 +77,35 @@ class SharedEngine:
         *,
         outlet: Outlet | None = None,
         durable: bool = True,
+        objects: str = "",
         rows_for_more_tasks: int = ROWS_FOR_MORE_TASKS,
         seconds_for_more_tasks: float = SECONDS_FOR_MORE_TASKS,
         retained_ticks: int = RETAINED_TICKS,
         changes_before_reducing: int = CHANGES_BEFORE_REDUCING,
         sharing: Sharing = Sharing.WHERE_IT_PAYS,
     ) -> None:
-        self.store = Store(folder, durable=durable)
+        self.store = Store(folder, durable=durable, objects=objects)
         self.folder = folder.resolve()
-        self.landing = Landing(self.store, durable=durable)
+        self.landing = Landing(self.store)
         self.manifest = Manifest(self.store)
         self.roster = Roster(map(group_from_bytes, self.store.runs.groups()))
         self.streams: dict[str, StreamDef] = {}
-        self.results = Results(self.folder)
+        self.results = Results(self.store.files)
         self._aside: dict[str, Run] = {}  # no longer computed; what they said can be read
-        self.archive = Archive(self.store, self.folder, self._readable_run)
+        self.archive = Archive(self.store, self._readable_run)
         self.grouping = Grouping(sharing, shrunk=set(self.roster.groups))
         if self.store.note("contents") is None:  # ticks up to this one have gone without a trace
             oldest = self.store.outputs.oldest_tick() or self.store.tick()[0] + 1
             self.store.write_note("contents", str(oldest - 1).encode())
         self._has_adopted = self.store.tick()[0] == 0
         self._pool = Pool()
-        self.durable = durable
         self._lock = threading.RLock()
-        (self.folder / "pushed").mkdir(exist_ok=True)
-        plan_files = PlanFiles(self.folder / "plans")
+        plan_files = PlanFiles(self.store.files)
         self._delivery = Delivery(self.roster, self.results, plan_files)
         if outlet is not None:
             self.outlet = outlet
         self.contents = Contents(
-            self.store, self.folder, self.roster_entry, self.archive.group, durable=durable
+            self.store, self.store.files, self.roster_entry, self.archive.group
         )
         self.readers = Readers(self.store.outputs, self.archive.flows)
         commit = Commit(
@@ -127,9 +126,7 @@ class SharedEngine:
             commit,
             plan_files,
             self.grouping.observed,
-            TickSettings(
-                rows_for_more_tasks, seconds_for_more_tasks, durable, changes_before_reducing
-            ),
+            TickSettings(rows_for_more_tasks, seconds_for_more_tasks, changes_before_reducing),
         )
 
     def close(self) -> None:
@@ -241,10 +238,10 @@ class SharedEngine:
                 made = Registering(self.store, self.streams, sharing, self._pool, wanted, {}, {})
                 self._aside.update((run.name, run) for run in made.runs())
 
-    def standing(self) -> Standing:
-        return Standing(self.streams.copy(), self.roster.snapshot())
+    def definitions(self) -> Definitions:
+        return Definitions(self.streams.copy(), self.roster.snapshot())
 
-    def restore(self, before: Standing) -> None:
+    def restore(self, before: Definitions) -> None:
         """After a change that was taken back in the book."""
         self.streams.clear()
         self.streams.update(before.streams)
@@ -365,18 +362,14 @@ class SharedEngine:
             if self._has_adopted or self.ticks.pending() is not None:
                 return
             self._has_adopted = True
-            adopt_relations(
-                self.store, self.manifest, self.plan, self.streams, durable=self.durable
-            )
+            adopt_relations(self.store, self.manifest, self.plan, self.streams)
 
     def _regroup(self) -> None:
         """Before a tick. If nothing could be done after the last one, it can't be now."""
         grouping, now = self.grouping, (self.store.tick()[0], self.roster.version)
         if grouping.sharing is Sharing.NEVER or grouping.settled or grouping.waits_after == now:
             return
-        actions = RegroupActions(
-            self.store, self.manifest, self.roster, grouping, durable=self.durable
-        )
+        actions = RegroupActions(self.store, self.manifest, self.roster, grouping)
         regroup(actions)
         grouping.settled = actions.settled
         grouping.waits_after = None if actions.changed else now

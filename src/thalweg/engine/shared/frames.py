@@ -75,6 +75,13 @@ def concat(frames: list[pl.DataFrame], otherwise: pl.DataFrame) -> pl.DataFrame:
     return filled[0] if len(filled) == 1 else pl.concat(filled)
 
 
+def between(frame: pl.DataFrame, low: int, high: int) -> pl.DataFrame:
+    """A stream's tuples of [low, high); not copied where that is all of them."""
+    stamps = frame[TS].to_numpy()
+    inside = (stamps >= low) & (stamps < high)
+    return frame if inside.all() else frame.filter(pl.Series(inside))
+
+
 def aligned(frame: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
     """The frame with just the other's columns; NULL where it has none."""
     missing = [c for c in like.columns if c not in frame.columns]
@@ -113,6 +120,7 @@ __all__ = [
     "T",
     "Types",
     "W",
+    "between",
     "concat",
     "data_schema",
     "dtype",

@@ -28,7 +28,7 @@ from thalweg.plan.windows import BEGINNING
 
 
 def adopt_relations(
-    store: Store, manifest: Manifest, plan: Plan, streams: Mapping[str, StreamDef], *, durable: bool
+    store: Store, manifest: Manifest, plan: Plan, streams: Mapping[str, StreamDef]
 ) -> None:
     """Make those whole of which a running query has the content; between ticks."""
     reached = store.frontiers()
@@ -39,7 +39,7 @@ def adopt_relations(
         slowest = min(ran, key=lambda f: reached[f.name], default=None)
         if slowest is not None and slowest.horizon(name) == BEGINNING:
             upto = reached[slowest.name]
-            _adopt(store, manifest, plan, slowest, streams[name], upto, durable=durable)
+            _adopt(store, manifest, plan, slowest, streams[name], upto)
 
 
 def _adopt(
@@ -49,8 +49,6 @@ def _adopt(
     flow: Flow,
     stream: StreamDef,
     upto: int,
-    *,
-    durable: bool,
 ) -> None:
     """The flow's multiplicities as rows at the instant before `upto`, and the changes from there
     on."""
@@ -75,7 +73,7 @@ def _adopt(
     (keys,) = plan.stems[stream.name]
     rows = concat([f.select(list(schema)) for f in (*left, *later)], pl.DataFrame(schema=schema))
     bundle = f"relation-{uuid.uuid4().hex[:8]}.arrow"
-    writer = BundleWriter(manifest.folder, bundle, durable=durable)
+    writer = BundleWriter(manifest.folder, bundle)
     if rows.height:
         hashed = with_hash(rows, [to_polars(k) for k in keys]).sort(H)
         stamps = hashed[TS]

@@ -48,7 +48,7 @@ def retire(engine: SharedEngine, old: QueryDef, new: QueryDef) -> int | None:
     # Its changes add up to what it holds from there on; what it takes over lies below them.
     taken_over = None if ended.closes or ended.content is None else unpacked(ended.content)
     engine.contents.begin_with(old.name, taken_over, ended.last_tick)
-    written = engine.archive.write_out(old.name, durable=engine.durable)
+    written = engine.archive.write_out(old.name)
     if written is not None:
         engine.results.note(written)
     versions.end(old.name, ended, successor)

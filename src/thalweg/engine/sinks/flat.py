@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from thalweg.engine.shared.frames import OP, TS, names
 from thalweg.engine.shared.results.emission import Emission
 
+_SIGNS = pl.Series(OP, ["+", "-"])
+
 
 def flat(emission: Emission) -> pl.DataFrame:
     """The underscore keeps the two apart from a query's own `ts` or `op`."""
-    op = pl.when(pl.col(OP) > 0).then(pl.lit("+")).otherwise(pl.lit("-"))
-    rows = emission.rows.select(TS, op.alias(OP), *names(len(emission.columns)))
+    rows = emission.rows[[TS, OP, *names(len(emission.columns))]]
+    rows.replace_column(1, _SIGNS[(rows[OP].to_numpy() < 0).astype(np.uint32)])
     rows.columns = flat_names(emission.columns)
     return rows
 

@@ -54,7 +54,7 @@ def staged(store: Store) -> Iterator[Path]:
             for folder, sql in _LISTED.items():
                 (stage / folder).mkdir()
                 for (file,) in book.execute(sql):
-                    os.link(store.folder / folder / file, stage / folder / file)
+                    os.link((store.files / folder).get(file), stage / folder / file)
             aside = book.execute("SELECT stream, kind, length FROM set_aside").fetchall()
         for stream, kind, length in aside:
             file = late_file(stream) if kind == LATE else rejects_file(stream)

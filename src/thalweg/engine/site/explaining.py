@@ -73,7 +73,8 @@ def _with_version(site: Site, query: QueryDef, found: Explanation) -> Explanatio
         return found
     stream = shape_of(query).streams[0]
     at = instant_text(lineage.since, stream.resolution_us, stream.timestamp_type.is_temporal)
-    head = f"version {lineage.version}, from instant {at or 'the beginning'} on"
+    since = "the beginning" if at is None else f"instant {at}"
+    head = f"version {lineage.version}, from {since} on"
     data = {**found.data, "version": lineage.version, "since": lineage.since}
     return Explanation(f"{head}\n{found.text}", data)
 

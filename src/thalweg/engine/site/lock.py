@@ -6,7 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from thalweg.engine.site.errors import SiteError
+from thalweg.engine.site.errors import WrongUse
 
 
 class FolderLock:
@@ -19,7 +19,7 @@ class FolderLock:
             holder = os.read(self._file, 20).decode(errors="replace").strip()
             os.close(self._file)
             by = f" by process {holder}" if holder else ""
-            raise SiteError(
+            raise WrongUse(
                 f"{folder} is in use{by}: stop that one, or choose another data directory"
             ) from None
         os.ftruncate(self._file, 0)

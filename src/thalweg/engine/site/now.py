@@ -7,6 +7,7 @@ retained as changes makes no difference.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -77,6 +78,8 @@ def content_at(schema: Schema, instant: int, stream: StreamDef, rows: pl.DataFra
     # At the end of all streams there is no last instant.
     shown = FOREVER if instant >= FOREVER - 1 else instant
     text = instant_text(shown, stream.resolution_us, stream.timestamp_type.is_temporal)
+    if stream.is_relation and instant == stream.beginning:
+        text = "beginning"  # a table that has not changed since its first load
     return Content(schema, instant, text, rows.select(names(len(schema))))
 
 
@@ -88,6 +91,7 @@ def select(site: Site, text: str) -> Content:
     queries' results, relations, and streams under windows that are kept."""
     if _STATEMENT.match(text):
         raise WrongUse(_ONE_SELECT)
+    _let_tables_catch_up(site)
     with site.engine.exclusive():
         results = _results_in(site, text)
         catalog = site.catalog
@@ -100,8 +104,7 @@ def select(site: Site, text: str) -> Content:
         final = {name: _final(site, name, results) for name in read if name not in tables}
         at = min(final.values()) - 1 if final else _last_change(site, tables)
         if at < BEGINNING:
-            waiting = sorted(name for name, upto in final.items() if upto <= BEGINNING)
-            raise WrongUse(f"no instant is final yet: {', '.join(waiting)} waits for a first tuple")
+            raise WrongUse(f"no instant is final yet: {_still_waiting(final, results)}")
         try:
             contents = {
                 name: content(site.engine, query, at)
@@ -118,6 +121,26 @@ def select(site: Site, text: str) -> Content:
     return content_at(plan.schema, at, next(iter(read.values())), rows)
 
 
+def _let_tables_catch_up(site: Site) -> None:
+    """Who has inserted a row reads it: a table's accepted rows are ticked over first. They wait for
+    no other stream, so that takes a tick; if ticks fail, what is there is answered."""
+    tables = [s.name for s in site.engine.streams.values() if s.is_table]
+    until = time.monotonic() + LONGEST_CATCH_UP_S
+    while tables and time.monotonic() < until:
+        waiting = site.engine.store.inputs.backlogs()
+        if not any(waiting.get(name) for name in tables):
+            return
+        time.sleep(0.01)
+
+
+def _still_waiting(final: dict[str, int], results: dict[str, QueryDef]) -> str:
+    name = min(name for name, upto in final.items() if upto <= BEGINNING)
+    if name in results:
+        streams = sorted({s.name for s in base_streams(results[name].plan)})
+        return f"query {name} begins with the next tuples of {', '.join(streams)}"
+    return f"{name} waits for a first tuple"
+
+
 def _results_in(site: Site, text: str) -> dict[str, QueryDef]:
     """The standing queries whose names stand in the text."""
     words = {(quoted or word).lower() for word, quoted in _WORD.findall(text)}
@@ -125,6 +148,7 @@ def _results_in(site: Site, text: str) -> dict[str, QueryDef]:
     return {q.name: q for q in found if isinstance(q, QueryDef)}
 
 
+LONGEST_CATCH_UP_S = 5.0
 _ONE_SELECT = "one SELECT is answered at once; everything else is for `thalweg submit`"
 _STATEMENT = re.compile(r"\s*(CREATE|DROP|ALTER)\b", re.IGNORECASE)
 _WORD = re.compile(r'(\w+)|"((?:[^"]|"")+)"')

@@ -195,7 +195,7 @@ class Registry:
         ]
         for stream in halted:
             self._feeds.remove(stream.name)
-        before, read_by = self._engine.standing(), self._read_by.copy()
+        before, read_by = self._engine.definitions(), self._read_by.copy()
         opened: list[SinkDef] = []
         try:
             with self._engine.landing.exclusively(), self._engine.store.transaction():

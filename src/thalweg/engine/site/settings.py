@@ -17,6 +17,7 @@ class SiteSettings:
     retained_ticks: int = 5_000  # so long can readers come back for results
     largest_backlog: int = LARGEST_BACKLOG
     durable: bool = True
+    store: str = ""  # an object store's URL: the data directory is a cache of it
     base_folder: Path = field(default_factory=Path.cwd)  # where relative paths start
     allowed: AllowedFolders = ANYWHERE  # where sources and sinks may be
 

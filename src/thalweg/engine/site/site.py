@@ -81,6 +81,7 @@ class Site:
             folder,
             executor,
             durable=self.settings.durable,
+            objects=self.settings.store,
             retained_ticks=self.settings.retained_ticks,
         )
         self.gate = TickGate(self.engine)

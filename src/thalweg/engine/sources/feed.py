@@ -14,6 +14,7 @@ import polars as pl
 from thalweg.engine.shared.ingest.landing import Landing as EngineLanding
 from thalweg.engine.shared.ingest.landing import Positions, Receipt
 from thalweg.engine.shared.ingest.task_landing import Place, Written
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.names import source_folder
 from thalweg.plan.catalog import StreamDef
 
@@ -163,13 +164,9 @@ class Feed:
             self.arrived(part.partition)
 
     @property
-    def landing_folder(self) -> Path:
+    def landing_folder(self) -> Folder:
         """Where tasks write."""
-        return self._engine_landing.folder.resolve()
-
-    @property
-    def is_durable(self) -> bool:
-        return self._engine_landing.durable
+        return self._engine_landing.folder
 
     @property
     def _engine_landing(self) -> EngineLanding:

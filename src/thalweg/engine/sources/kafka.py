@@ -170,7 +170,7 @@ class KafkaSource:
             return
         while not feed.stopped:
             places = {p: feed.place(p) for p in ranges}
-            task = LandRecords(self._records, str(feed.landing_folder), places, feed.is_durable)
+            task = LandRecords(self._records, feed.landing_folder, places)
             found = self._frame(ranges).mapInArrow(task, "report binary").collect()
             reports = {r.partition: r for r in (read_report(bytes(row[0])) for row in found)}
             parts = [

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 
 import msgspec
 import polars as pl
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.engine.shared.ingest.task_landing import Place, TaskLanding, Written
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.sources.files.json_lines import JsonLines
 from thalweg.engine.sources.files.lines import Block
 from thalweg.plan.catalog import StreamDef
@@ -73,20 +73,15 @@ class LandRecords:
     """The task: batches with `value`, `offset`, `key` and `partition` in, reports out."""
 
     records: Records
-    folder: str
+    folder: Folder
     places: Mapping[int, Place]
-    durable: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         lines = JsonLines(self.records.stream)
         # Each range is read by one task, in the order of its offsets.
         for partition, of in groupby(_by_partition(batches), key=lambda one: one[0]):
             landing = TaskLanding(
-                self.records.stream,
-                Path(self.folder),
-                partition,
-                self.places[partition],
-                durable=self.durable,
+                self.records.stream, self.folder, partition, self.places[partition]
             )
             for _, table in of:
                 landing.take(self.records.frame(lines, partition, table))

@@ -44,7 +44,7 @@ def stored_columns(engine: SharedEngine) -> set[str]:
         column
         for s in engine.manifest
         if s.table.startswith("stem/S/")
-        for column in reader.read(engine.folder / "segments", s).frame.columns
+        for column in reader.read(engine.manifest.folder, s).frame.columns
         if column.startswith("c")
     }
 

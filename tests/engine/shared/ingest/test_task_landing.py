@@ -21,14 +21,14 @@ from thalweg.engine.shared.state.store import Store
 class Here:
     def __init__(self, folder: Path) -> None:
         self.store = Store(folder, durable=False)
-        self.landing = Landing(self.store, durable=False)
+        self.landing = Landing(self.store)
 
     def take(self, partition: int, batches: list[pl.DataFrame], resume: bytes = b"") -> None:
         self.landing.take(S, [self.written(partition, batches, resume)])
 
     def written(self, partition: int, batches: list[pl.DataFrame], resume: bytes = b"") -> Written:
         place = self.landing.place(S, partition)
-        task = TaskLanding(S, self.landing.folder, partition, place, durable=False)
+        task = TaskLanding(S, self.landing.folder, partition, place)
         for batch in batches:
             task.take(batch)
         report = msgspec.msgpack.encode(task.close())
@@ -81,7 +81,7 @@ def test_tasks_land_what_pushes_land(tmp_path, seed):
     assert len(found["rows"]) > 50
     assert set(found["aside"]) == {"late", "rejects"}
     files = {x.section.file for _, x in taken.store.inputs.landed() if x.section is not None}
-    assert {p.name for p in taken.landing.folder.iterdir()} == files  # no line is left behind
+    assert {p.name for p in taken.landing.folder.here.iterdir()} == files  # no line is left behind
 
 
 def test_a_floor_that_rose_meanwhile_makes_the_task_do_it_again(tmp_path):
@@ -93,7 +93,7 @@ def test_a_floor_that_rose_meanwhile_makes_the_task_do_it_again(tmp_path):
         here.landing.take(S, [written])
     assert here.everything()["rows"] == []
     assert here.landing.resume_point(S) is None
-    assert not list(here.landing.folder.iterdir())
+    assert not list(here.landing.folder.here.iterdir())
     here.take(0, batches, b"7")
     assert min(row[-2] for row in here.everything()["rows"]) >= 12
     assert here.landing.resume_point(S) == b"7"

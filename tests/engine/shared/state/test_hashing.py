@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from thalweg.engine.shared.frames import H
 from thalweg.engine.shared.state import hashing, xxh64
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.hashing import hash_columns, key_hashes, with_hash
 from thalweg.engine.shared.state.segments import BundleWriter
 from thalweg.engine.shared.state.store import Store
@@ -153,7 +154,7 @@ def test_rows_that_may_never_change(columns, known):
 
 def test_the_name_stands_in_segments_and_in_the_book(tmp_path):
     assert hashing.HASHING == "xxh64-1"
-    writer = BundleWriter(tmp_path, "some.arrow")
+    writer = BundleWriter(Folder(str(tmp_path)), "some.arrow")
     assert writer.add("table", with_hash(FRAME, [pl.col("c0")]).sort(H), 0, 0).hashing == "xxh64-1"
     writer.close()
     store = Store(tmp_path)
@@ -295,6 +296,30 @@ def test_long_columns_go_in_blocks():
     found = hash_columns([numbers, texts, seven])
     for part in (slice(0, 3), slice(hashing._BLOCK - 2, hashing._BLOCK + 2), slice(rows - 2, rows)):
         assert found[part].tolist() == hashes(numbers[part], texts[part], seven)
+
+
+@pytest.mark.parametrize("different", [1, 3, 40, 4_000])
+def test_texts_that_repeat_are_hashed_once_each(different):
+    rows = 2 * hashing._BLOCK + 5
+    texts = pl.Series([f"Größe {i * i % different}" for i in range(rows)])
+    assert hashing._repeats(texts)
+    chunked = pl.concat([texts.slice(1, 9_000), texts.slice(9_001)], rechunk=False)
+    assert (
+        hash_columns([chunked]).tolist() == xxh64.of_bytes(t.encode() for t in texts[1:]).tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pl.Series([f"text {i}" for i in range(20_000)]),
+        pl.Series(["a", None] * 10_000),
+        pl.Series([1, 2] * 10_000),
+    ],
+    ids=["different", "with NULLs", "numbers"],
+)
+def test_others_are_hashed_one_by_one(column):
+    assert not hashing._repeats(column)
 
 
 # --- in frames

@@ -28,7 +28,8 @@ def main(folder: Path) -> None:
         expected.tick(number)
     assert len(expected.said) > 500
     residents.START_S = 60.0  # however busy the machine is
-    with spark_session("local-cluster[2,1,1024]") as spark:
+    cache = {"spark.executorEnv.THALWEG_CACHE": str(folder / "cache")}
+    with spark_session("local-cluster[2,1,1024]", **cache) as spark:
         context = spark.sparkContext
         context.parallelize(range(2), 2).count()
         executor = OnResidents(context, tasks=2)
@@ -47,8 +48,25 @@ def main(folder: Path) -> None:
                 joining.tick(number) if number != 3 else bad(joining)
             assert joining.said == expected.said, day
             sys.stdout.write(f"{day}: {executor.residents.ticks} ticks at residents so far\n")
+        _no_common_disk(folder, executor, expected)
         assert executor.residents.ticks >= TICKS  # not while an executor is being replaced
         executor.close()
+
+
+def _no_common_disk(folder: Path, executor: OnResidents, expected: Joining) -> None:
+    """Executors have the object store and a folder of their own. Half of the ticks are jobs of two
+    tasks, and in the middle the driver goes on at an empty machine."""
+    store = f"file://{folder / 'store'}"
+    joining = Joining(folder / "driver", executor, objects=store, rows_for_more_tasks=0)
+    for number in range(TICKS):
+        if number == TICKS // 2:
+            outlet = joining.outlet
+            joining = Joining(folder / "second", executor, outlet, objects=store)
+            joining.engine.ticks._settings = joining.small
+        joining.tick(number)
+    assert joining.said == expected.said
+    assert not list((folder / "driver" / "segments").iterdir())  # it has no need of them
+    assert list((folder / "cache").glob("*/segments/*.arrow"))
 
 
 def _killed(joining: Joining, executor: OnResidents, *, is_executor: bool = False) -> None:

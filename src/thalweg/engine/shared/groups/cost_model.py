@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
 
 import polars as pl
 
 from thalweg.engine.shared.frames import name
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.segments import Segment, SegmentReader
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.expr import Value
@@ -103,7 +103,11 @@ def _rows(core: Core, statistics: Statistics) -> float:
 
 
 def statistics_for(
-    core: Core, observed: Observed, segments: Iterable[Segment], reader: SegmentReader, folder: Path
+    core: Core,
+    observed: Observed,
+    segments: Iterable[Segment],
+    reader: SegmentReader,
+    folder: Folder,
 ) -> Statistics:
     """What is known of a core's streams; a tuple is taken to join with one of each other stream."""
     rates = {s.name: observed.tuples[s.name] for s in core.streams if s.name in observed.tuples}
@@ -123,7 +127,7 @@ def statistics_for(
 
 
 def _spans(
-    stream: StreamDef, segments: list[Segment], reader: SegmentReader, folder: Path
+    stream: StreamDef, segments: list[Segment], reader: SegmentReader, folder: Folder
 ) -> dict[str, tuple[Value, Value]]:
     """The smallest and largest values among the newest tuples that are stored."""
     own = sorted(

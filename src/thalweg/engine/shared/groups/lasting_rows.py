@@ -48,7 +48,7 @@ def copy_markers(actions: RegroupActions, members: Iterable[Run], group: Running
         rows = pl.DataFrame({MEMBER: missing}, schema={MEMBER: pl.Int64})
         hashed = with_hash(rows, [pl.col(MEMBER)]).with_columns(pl.lit(1, dtype=pl.Int64).alias(W))
         bundle = f"markers-{uuid.uuid4().hex[:8]}.arrow"
-        writer = BundleWriter(actions.manifest.folder, bundle, durable=actions.durable)
+        writer = BundleWriter(actions.manifest.folder, bundle)
         writer.add(table, hashed.sort("_h"), BEGINNING, FOREVER)
         actions.manifest.adopt(writer.close())
 

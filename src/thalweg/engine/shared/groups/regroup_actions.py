@@ -64,10 +64,9 @@ class RegroupActions:
     done something."""
 
     def __init__(
-        self, store: Store, manifest: Manifest, roster: Roster, grouping: Grouping, *, durable: bool
+        self, store: Store, manifest: Manifest, roster: Roster, grouping: Grouping
     ) -> None:
         self.store, self.manifest, self.roster, self.grouping = store, manifest, roster, grouping
-        self.durable = durable
         self.settled, self.changed = True, False
         self.tick = store.tick()[0]
         self._frontiers = store.frontiers()

@@ -8,7 +8,7 @@ Before a tick, and never within one:
 3. If none can, a new group is started that could. It runs from the SteMs' contents up to the
    present and answers nobody; then rule 2 moves everybody there.
 4. If half of what a group computes, or more, is for members that have gone, a group is started
-   that is as tight as those want who are left.
+   that is narrowed to what its remaining members need.
 
 A member's result does not show where it lives: up to the instant of the move the old part has said
 everything, and from there on the new one does, whose rows that are still open are the same.

@@ -56,11 +56,9 @@ from thalweg.plan.windows import BEGINNING, FOREVER
 class Landing:
     """Where batches arrive; one for a data directory. May be called from any thread."""
 
-    def __init__(self, store: Store, *, durable: bool = True) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
-        self.durable = durable
-        self.folder = store.folder / LANDED
-        self.folder.mkdir(exist_ok=True)
+        self.folder = store.files / LANDED
         self._commits = GroupCommit(self._commit)
 
     def push(
@@ -108,11 +106,10 @@ class Landing:
         try:
             self._commits.submit(Take(stream, parts))
         except Moved:
-            for file in (f for part in parts for f in part.files):
-                (self.folder / file).unlink(missing_ok=True)
+            self.folder.remove(f for part in parts for f in part.files)
             raise
-        for file in (f for part in parts for f in (part.late, part.rejected) if f is not None):
-            (self.folder / file).unlink(missing_ok=True)
+        lines = (f for part in parts for f in (part.late, part.rejected) if f is not None)
+        self.folder.remove(lines)
 
     def heartbeat(self, stream: StreamDef, instant: int, *, partition: int = 0) -> None:
         """A promise that no tuple below the instant will come. Raises IngestError."""
@@ -141,13 +138,10 @@ class Landing:
 
     def sweep(self) -> None:
         """Remove files that the book does not list: of dropped streams, and of a crash."""
-        listed = self.store.inputs.landed_files()
-        for path in self.folder.iterdir():
-            if path.name not in listed:
-                path.unlink(missing_ok=True)
+        self.folder.sweep(self.store.inputs.landed_files())
 
     def _commit(self, arriving: Sequence[Arriving]) -> None:
-        writer = BundleWriter(self.folder, f"{uuid.uuid4().hex}.arrow", durable=self.durable)
+        writer = BundleWriter(self.folder, f"{uuid.uuid4().hex}.arrow")
         group = _Group(self.store, writer)
         for one in arriving:
             group.judge(one)
@@ -297,7 +291,7 @@ class _Group:
         inputs.write_resume_point(name, part.partition, part.resume)
         for kind, file in ((LATE, part.late), (REJECTED, part.rejected)):
             if file is not None:
-                lines = (self.store.folder / LANDED / file).read_text().splitlines()
+                lines = (self.store.files / LANDED).get(file).read_text().splitlines()
                 set_aside(self.store, name, kind, lines)
         set_aside(self.store, name, REJECTED, part.told)
 

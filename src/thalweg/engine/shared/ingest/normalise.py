@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import polars as pl
 from thalweg.engine.shared.frames import TS, W, name
 from thalweg.engine.shared.ingest.values import fitted, shown
 from thalweg.plan.catalog import StreamDef
-from thalweg.plan.types import VARCHAR, SqlType
+from thalweg.plan.types import BIGINT, VARCHAR, SqlType
 
 FURTHEST = 1 << 61  # instants, from zero: with a window's length added they stay 64-bit numbers
 ROW = "_row"  # a tuple's place in its batch
@@ -18,6 +19,7 @@ ROW = "_row"  # a tuple's place in its batch
 # Columns by which a source refuses a row itself: its reason, and the row as it came (text).
 REFUSED, RAW = "_refused", "_raw"
 _BAD = "_bad"
+_DATE = re.compile(r"\s*\d{4}-\d\d-\d\d")
 _REJECTED = {ROW: pl.Int64(), "_reason": pl.String()}
 
 
@@ -109,7 +111,11 @@ def _reason(
     kept = [*(name(i) for i in range(len(wanted) - 1)), TS]
     for (column, sql), value in zip(wanted, kept, strict=True):
         if typed[value][row] is None and not came[column].slice(row, 1).null_count():
-            return f"{column}: {shown(came[column], row)} is not a valid {sql}"
+            why = f"{column}: {shown(came[column], row)} is not a valid {sql}"
+            is_instant = column == wanted[-1][0] and sql == BIGINT
+            if is_instant and _DATE.match(str(came[column][row])):
+                why += f": for dates and times, list {column} TIMESTAMP among the columns"
+            return why
     stamp, instant = wanted[-1][0], typed[TS][row]
     if instant is None:
         return f"{stamp}: the timestamp is missing"

@@ -24,15 +24,18 @@ def set_aside(store: Store, stream: str, kind: str, lines: Sequence[str]) -> Non
     if not lines:
         return
     length = store.inputs.set_aside(stream, kind)[1]
-    path = store.folder / (late_file if kind == LATE else rejects_file)(stream)
+    file = (late_file if kind == LATE else rejects_file)(stream)
+    path = store.folder / file
     path.parent.mkdir(exist_ok=True)
+    content = "".join(line + "\n" for line in lines).encode()
     with path.open("ab") as out:
         out.truncate(length)
         out.seek(length)
-        out.write("".join(line + "\n" for line in lines).encode())
+        out.write(content)
         out.flush()
         os.fsync(out.fileno())
-        store.inputs.write_set_aside(stream, kind, len(lines), out.tell())
+    store.appended(file, length, content)
+    store.inputs.write_set_aside(stream, kind, len(lines), length + len(content))
 
 
 def lines_of(batch: pl.DataFrame, rows: Sequence[int], reasons: Mapping[int, str]) -> list[str]:

@@ -11,7 +11,6 @@ Tasks know nothing of Spark here.
 from __future__ import annotations
 
 import uuid
-from pathlib import Path
 
 import msgspec
 import polars as pl
@@ -19,6 +18,7 @@ import polars as pl
 from thalweg.engine.shared.frames import POS, TS
 from thalweg.engine.shared.ingest.normalise import ROW, normalise
 from thalweg.engine.shared.ingest.side_files import lines_of
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.segments import BundleWriter, Section
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.windows import BEGINNING
@@ -72,12 +72,10 @@ class Written(msgspec.Struct, frozen=True):
 class TaskLanding:
     """One partition's tuples, batch by batch, in order."""
 
-    def __init__(
-        self, stream: StreamDef, folder: Path, partition: int, place: Place, *, durable: bool
-    ) -> None:
+    def __init__(self, stream: StreamDef, folder: Folder, partition: int, place: Place) -> None:
         self._stream, self._folder, self._partition, self._place = stream, folder, partition, place
         self._name = uuid.uuid4().hex  # a task that is run again has files of its own
-        self._writer = BundleWriter(folder, f"{self._name}.arrow", durable=durable)
+        self._writer = BundleWriter(folder, f"{self._name}.arrow")
         self._newest, self._rows = place.newest, 0
         self._pieces: list[Piece] = []
         self._late: list[str] = []
@@ -120,7 +118,8 @@ class TaskLanding:
         if not lines:
             return None
         name = f"{self._name}.{kind}"
-        (self._folder / name).write_text("".join(line + "\n" for line in lines))
+        self._folder.new(name).write_text("".join(line + "\n" for line in lines))
+        self._folder.keep(name)
         return name
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Collection, Iterable
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -19,8 +18,10 @@ from thalweg.engine.shared.expressions.translate import to_polars
 from thalweg.engine.shared.frames import E, H, T, concat, names
 from thalweg.engine.shared.groups.families import Family, Lengths, ends_of, member_events
 from thalweg.engine.shared.state import tables
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.state.segments import Mapped
+from thalweg.engine.shared.tick.messages import PLANS
 from thalweg.engine.shared.tick.plan import Flow
 from thalweg.engine.shared.tick.task import Task
 
@@ -45,24 +46,24 @@ def matches(task: Task, flow: Flow, op: ph.Matches) -> pl.DataFrame:
     spec = task.spec.groups[op.name]
     assert spec.families is not None
     started, ended = group(task, flow, op.input, spec.windows)
-    (family,) = load_families(spec.families)
+    (family,) = load_families(task.spec.files, spec.families)
     return member_events(family, started, ended, *task.range_of(flow))
 
 
 _families: dict[str, list[Family]] = {}
 
 
-def load_families(path: str) -> list[Family]:
+def load_families(files: Folder, name: str) -> list[Family]:
     """A file of families, read once per process; a change is a new file."""
-    if path not in _families:
-        _families[path] = pickle.loads(Path(path).read_bytes())
-    return _families[path]
+    if name not in _families:
+        _families[name] = pickle.loads((files / PLANS).get(name).read_bytes())
+    return _families[name]
 
 
-def keep_families(paths: Collection[str]) -> None:
+def keep_families(names: Collection[str]) -> None:
     """Forget those of groups that are no more."""
-    for path in [p for p in _families if p not in paths]:
-        del _families[path]
+    for name in [n for n in _families if n not in names]:
+        del _families[name]
 
 
 def _live(task: Task, flow: Flow, op: ph.Group, delta: pl.DataFrame) -> list[Mapped]:

@@ -16,17 +16,20 @@ from thalweg.engine.shared.frames import (
     POS,
     TS,
     E,
+    H,
     T,
     W,
     aligned,
+    between,
     concat,
     name,
     names,
 )
 from thalweg.engine.shared.kernels.hops import in_each_window
+from thalweg.engine.shared.state.stems import own_between
 from thalweg.engine.shared.tick.plan import Flow
 from thalweg.engine.shared.tick.task import Task
-from thalweg.plan.expr import TRUE
+from thalweg.plan.expr import TRUE, Expr
 from thalweg.plan.windows import HopWindow, IntervalWindow
 
 
@@ -43,10 +46,30 @@ def source(task: Task, flow: Flow, op: ph.Source) -> pl.DataFrame:
     low, high = task.range_of(flow)
     if op.window.bounds is not None:
         return _in_windows(task, flow, op, low, high)
-    reach = op.window.delay
-    frame = _tuples(task, flow, op.stream, low - reach, high)
+    frame = _tuples(task, flow, op.stream, low - op.window.delay, high)
+    return _starting(frame, op, low, high)
+
+
+def own_source(
+    task: Task, flow: Flow, op: ph.Source, keys: tuple[Expr, ...]
+) -> pl.DataFrame | None:
+    """The same rows, those alone whose hash of the keys this task owns, with `_h`: a SteM has it,
+    so nothing is hashed again. None where there is no such SteM."""
+
+    def make() -> pl.DataFrame | None:
+        low, high = task.range_of(flow)
+        since = max(low - op.window.delay, flow.horizon(op.stream))
+        frame = own_between(task, op.stream, keys, since, high)
+        return None if frame is None else _starting(frame, op, low, high)
+
+    if op.window.bounds is not None:
+        return None
+    return task.once(("own source", flow.name, task.plan.name_of(op), keys), make)
+
+
+def _starting(frame: pl.DataFrame, op: ph.Source, low: int, high: int) -> pl.DataFrame:
     rows = windowed(_passing(frame, op), op.window)
-    if reach:
+    if op.window.delay:
         rows = rows.filter(pl.col(T).is_between(low, high, closed="left"))
     return rows
 
@@ -78,7 +101,7 @@ def _in_windows(task: Task, flow: Flow, op: ph.Source, low: int, high: int) -> p
 def windowed(frame: pl.DataFrame, window: IntervalWindow) -> pl.DataFrame:
     """Stream rows as interval rows; those with an empty interval are gone."""
     start, end = interval(window)
-    columns = [c for c in frame.columns if c.startswith("c")]
+    columns = [c for c in frame.columns if c.startswith("c") or c == H]
     weight = pl.col(W) if W in frame.columns else pl.lit(1, dtype=pl.Int64).alias(W)
     rows = frame.select(*columns, start.alias(T), end.alias(E), weight)
     return rows.filter(pl.col(T) < pl.col(E)) if window.slide > 1 else rows
@@ -98,7 +121,7 @@ def intervals(window: IntervalWindow, stamps: np.ndarray) -> tuple[np.ndarray, n
 
 def _passing(frame: pl.DataFrame, op: ph.Source) -> pl.DataFrame:
     # Columns that the stream was given after the query do not exist for it.
-    known = {*names(op.own), TS, POS, W}
+    known = {*names(op.own), TS, POS, W, H}
     if not known.issuperset(frame.columns):
         frame = frame.select(c for c in frame.columns if c in known)
     passing = frame if op.predicate == TRUE else frame.filter(is_true(op.predicate))
@@ -120,13 +143,12 @@ def tuples_between(task: Task, stream: str, low: int, high: int) -> pl.DataFrame
 
 
 def _read(task: Task, stream: str, low: int, high: int) -> pl.DataFrame:
-    inside = pl.col(TS).is_between(low, high, closed="left")
     landed = task.landed(stream)
     parts = []
     for mapped in task.stored_between(task.log_table(stream), low, high):
         segment = mapped.segment
         whole = segment is not None and low <= segment.low and segment.high < high
         frame = aligned(mapped.frame, landed)
-        parts.append(frame if whole else frame.filter(inside))
-    parts.append(landed.filter(inside))
+        parts.append(frame if whole else between(frame, low, high))
+    parts.append(between(landed, low, high))
     return concat(parts, landed)

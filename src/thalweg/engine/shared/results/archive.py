@@ -9,7 +9,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import polars as pl
 
@@ -59,8 +58,8 @@ class _Stored:
 class Archive:
     """`run_of` gives a standing query as it was registered; any thread may read."""
 
-    def __init__(self, store: Store, folder: Path, registered: Callable[[str], Run | None]) -> None:
-        self._store, self._folder, self._registered = store, folder, registered
+    def __init__(self, store: Store, registered: Callable[[str], Run | None]) -> None:
+        self._store, self._registered = store, registered
         self._groups: dict[str, RunningGroup] = {}
         self._splits = Splits()
 
@@ -82,14 +81,14 @@ class Archive:
             if page is not None:
                 yield page
 
-    def write_out(self, query: str, *, durable: bool) -> str | None:
+    def write_out(self, query: str) -> str | None:
         """Make a query's pages its own, whoever has answered it: it is about to be another one.
         Gives the file in which they are."""
         made = [page for page in self.pages(query) if not page.is_own]
         if not made:
             return None
         name = f"{made[-1].tick:010d}-0-0-{uuid.uuid4().hex[:8]}.arrow"
-        writer = BundleWriter(self._folder / "results", name, durable=durable)
+        writer = BundleWriter(self._store.files / "results", name)
         table = result_table(query)
         for page in made:
             segment = writer.add(table, page.rows, page.low, page.upto)
@@ -154,7 +153,7 @@ class Archive:
 
     def _rows(self, query: str, said: _Stored) -> pl.DataFrame:
         # A reader of its own: the engine's forgets files while others may be reading.
-        results = Results(self._folder)
+        results = Results(self._store.files)
         if said.group is None:
             return results.rows([s for _, s in said.segments])
         group = self.group(said.group)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 
 import polars as pl
 
@@ -20,6 +19,7 @@ from thalweg.engine.shared.groups.members import families_of
 from thalweg.engine.shared.groups.running_group import RunningGroup
 from thalweg.engine.shared.results.content import weighed
 from thalweg.engine.shared.results.results import Results
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.names import ENDED, GROUP, STARTED, content_table, result_run
 from thalweg.engine.shared.state.segments import BundleWriter, Segment, SegmentReader
 from thalweg.engine.shared.state.store import Store
@@ -34,16 +34,12 @@ class Contents:
     def __init__(
         self,
         store: Store,
-        folder: Path,
+        files: Folder,
         registered: Callable[[str], Run | None],
         group: Callable[[str], RunningGroup | None],
-        *,
-        durable: bool = True,
     ) -> None:
         self._store, self._registered, self._group = store, registered, group
-        self._root, self._durable = folder, durable
-        self.folder = folder / FOLDER
-        self.folder.mkdir(exist_ok=True)
+        self._files, self.folder = files, files / FOLDER
 
     def base(self, query: str) -> list[pl.DataFrame]:
         """`c…`, `_w`: what a query had said in the ticks that are gone."""
@@ -58,7 +54,7 @@ class Contents:
         for query, rows in self._said(upto):
             parts.setdefault(query, []).append(rows)
         bundle = f"{upto:010d}-{uuid.uuid4().hex[:8]}.arrow"
-        writer = BundleWriter(self.folder, bundle, durable=self._durable)
+        writer = BundleWriter(self.folder, bundle)
         reader = SegmentReader()
         replaced: list[Segment] = []
         for query, frames in sorted(parts.items()):
@@ -80,7 +76,7 @@ class Contents:
         added: list[Segment] = []
         if held is not None and held.height:
             bundle = f"{tick:010d}-{uuid.uuid4().hex[:8]}.arrow"
-            writer = BundleWriter(self.folder, bundle, durable=self._durable)
+            writer = BundleWriter(self.folder, bundle)
             columns = [c for c in held.columns if c != W]
             writer.add(table, held.sort(columns, nulls_last=False), tick, tick)
             added = writer.close()
@@ -88,15 +84,12 @@ class Contents:
 
     def sweep(self) -> None:
         """Remove files that the book does not list."""
-        listed = self._store.outputs.content_bundles()
-        for path in self.folder.iterdir():
-            if path.name not in listed:
-                path.unlink(missing_ok=True)
+        self.folder.sweep(self._store.outputs.content_bundles())
 
     def _said(self, upto: int) -> Iterator[tuple[str, pl.DataFrame]]:
         """(query, `c…` and `_w`): what those that need a table of content said, tick by tick."""
         members = _Members(self._store)
-        results = Results(self._root)
+        results = Results(self._files)
         base = {q: lineage.base for q, lineage in self._store.versions.all().items()}
         for tick, segments in self._store.outputs.by_tick(upto):
             of_groups: dict[str, dict[str, list[Segment]]] = {}

@@ -105,7 +105,6 @@ def evaluate(
         started={NAME: at},
         groups={},
         shares=(),
-        durable=False,
         held={},
     )
     task = _Looking(spec, made, KERNELS, 0, 0)
@@ -121,7 +120,7 @@ class _Looking(Task):
 
     def __init__(self, *of: Any) -> None:
         super().__init__(*of)
-        self.writer = self.results = self.pushed = _Nowhere(self.folder, "")
+        self.writer = self.results = self.pushed = _Nowhere(self.spec.files, "")
 
     def give(self, relation: str, rows: pl.DataFrame, at: int) -> None:
         """Let a relation have these rows."""

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import polars as pl
 
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.frames import MEMBER, OP, TS, T, concat, data_schema
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.segments import Segment, SegmentReader
 
 
 class Results:
     """The result segments of one data directory."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder / "results"
-        self.folder.mkdir(exist_ok=True)
+    def __init__(self, files: Folder) -> None:
+        self.folder, self._pushed = files / "results", files / "pushed"
         self._reader = SegmentReader()
         self._by_tick: dict[int, set[str]] | None = None  # files, once somebody has to know
 
@@ -38,8 +37,7 @@ class Results:
 
     def pushed_rows(self, segments: Sequence[Segment]) -> pl.DataFrame | None:
         """A family's rows of one tick, from the tasks that made them."""
-        folder = self.folder.parent / "pushed"
-        frames = [self._reader.read(folder, s).frame for s in segments]
+        frames = [self._reader.read(self._pushed, s).frame for s in segments]
         if len(frames) < 2:
             return frames[0] if frames else None
         columns = [c for c in frames[0].columns if c not in (MEMBER, TS, OP)]
@@ -57,22 +55,19 @@ class Results:
         """
         if self._by_tick is None:
             self._by_tick = {}
-            for path in self.folder.iterdir():
-                self._by_tick.setdefault(_tick_of(path.name), set()).add(path.name)
+            for name in self.folder.names():
+                self._by_tick.setdefault(_tick_of(name), set()).add(name)
         for name in fresh:
             self._by_tick.setdefault(_tick_of(name), set()).add(name)
-        for folder in (self.folder, self.folder.parent / "pushed"):
+        for folder in (self.folder, self._pushed):
             self._reader.keep_only(folder, set())  # the sinks have had them
         for tick in [t for t in self._by_tick if t <= upto]:
-            for name in self._by_tick.pop(tick):
-                (self.folder / name).unlink(missing_ok=True)
+            self.folder.remove(self._by_tick.pop(tick))
 
     def keep_only(self, bundles: set[str]) -> None:
         """Remove all other files: what a tick that failed has left behind."""
         self._reader.keep_only(self.folder, bundles)
-        for path in self.folder.iterdir():
-            if path.name not in bundles:
-                path.unlink(missing_ok=True)
+        self.folder.sweep(bundles)
 
 
 def _tick_of(bundle: str) -> int:

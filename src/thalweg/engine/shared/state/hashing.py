@@ -36,6 +36,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from thalweg.engine.shared.frames import H
 from thalweg.engine.shared.state import xxh64
@@ -46,6 +47,7 @@ _NULL = np.uint64(0x9E3779B185EBCA87)
 _NAN = np.int64(0x7FF8000000000000)
 _DAY = 86_400_000_000  # microseconds
 _BLOCK = 8_192  # rows that stay in a core's cache from step to step
+_SAMPLE = 1_024  # texts by which to tell whether they repeat
 _NEWEST = pl.CompatLevel.newest()
 
 
@@ -77,6 +79,8 @@ def hash_columns(columns: Sequence[pl.Series]) -> np.ndarray:
     rows = min(lengths) and max(lengths)
     if rows <= _BLOCK:
         return _hash_block(columns, rows)
+    if len(columns) == 1 and _repeats(columns[0]):
+        return _hash_dictionary(columns[0])
     blocks = [
         _hash_block(
             [c.slice(first, _BLOCK) if len(c) > 1 else c for c in columns],
@@ -94,6 +98,22 @@ def _hash_block(columns: Sequence[pl.Series], rows: int) -> np.ndarray:
     for row, column in zip(hashes, columns, strict=True):
         row[:] = _hash_column(column)
     return xxh64.of_words(hashes)
+
+
+def _repeats(column: pl.Series) -> bool:
+    """Whether a text looks like one of few, by a sample. NULLs have no place in a dictionary."""
+    if column.dtype != pl.String or column.null_count():
+        return False
+    sample = column.gather_every(len(column) // _SAMPLE)
+    return sample.n_unique() < 0.9 * len(sample)
+
+
+def _hash_dictionary(column: pl.Series) -> np.ndarray:
+    """Each different text is hashed once."""
+    encoded = column.to_arrow(compat_level=pl.CompatLevel.oldest()).dictionary_encode()
+    hashes = xxh64.of_bytes(encoded.dictionary.cast(pa.large_binary()).to_pylist())
+    found: np.ndarray = hashes[encoded.indices.to_numpy()]
+    return found
 
 
 def _hash_column(column: pl.Series) -> np.ndarray:

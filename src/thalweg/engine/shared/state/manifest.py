@@ -18,8 +18,7 @@ Segments = dict[tuple[str, int], Segment]
 class Manifest:
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.folder = store.folder / "segments"
-        self.folder.mkdir(exist_ok=True)
+        self.folder = store.files / "segments"
         self.segments: Segments = {}
         self.reread()
 
@@ -42,11 +41,10 @@ class Manifest:
 
     def replace(self, kept: Segments) -> None:
         """The transaction is a fact; files that nobody needs go."""
+        before = {bundle for bundle, _ in self.segments}
         self.segments = kept
         live = {bundle for bundle, _ in kept}
-        for path in self.folder.iterdir():
-            if path.name not in live:
-                path.unlink(missing_ok=True)
+        self.folder.replace(before, live)
 
     def adopt(self, segments: Iterable[Segment]) -> None:
         """State that no tick has written."""

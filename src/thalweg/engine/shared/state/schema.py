@@ -66,6 +66,10 @@ CREATE TABLE IF NOT EXISTS set_aside (
     stream TEXT NOT NULL, kind TEXT NOT NULL, rows INTEGER NOT NULL, length INTEGER NOT NULL,
     PRIMARY KEY (stream, kind)) WITHOUT ROWID;
 
+CREATE TABLE IF NOT EXISTS pieces (
+    file TEXT NOT NULL, start INTEGER NOT NULL, name TEXT NOT NULL,
+    PRIMARY KEY (file, start)) WITHOUT ROWID;
+
 -- what is kept
 CREATE TABLE IF NOT EXISTS kept_columns (
     stream TEXT NOT NULL, place INTEGER NOT NULL, since INTEGER NOT NULL,

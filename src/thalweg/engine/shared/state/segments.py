@@ -9,8 +9,6 @@ them, and a segment that nobody lists does not exist.
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,6 +17,7 @@ import polars as pl
 import pyarrow as pa
 
 from thalweg.engine.shared.frames import H
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.hashing import HASHING
 from thalweg.engine.shared.state.names import Table
 
@@ -61,17 +60,15 @@ class SegmentError(RuntimeError):
 class BundleWriter:
     """Writes frames into one new file; nothing counts before `close` has made it durable."""
 
-    def __init__(self, folder: Path, name: str, *, durable: bool = True) -> None:
+    def __init__(self, folder: Folder, name: str) -> None:
         self.name = name
         self.segments: list[Segment] = []
-        self._path = folder / name
-        self._durable = durable
+        self._folder = folder
         self._file: pa.OSFile | None = None
 
     def write(self, frame: pl.DataFrame) -> Section:
         if self._file is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = pa.OSFile(str(self._path), "wb")
+            self._file = pa.OSFile(str(self._folder.new(self.name)), "wb")
         offset = self._file.tell()
         columns = frame.to_arrow(compat_level=pl.CompatLevel.newest()).combine_chunks()
         columns = columns.replace_schema_metadata(_METADATA)
@@ -94,22 +91,13 @@ class BundleWriter:
     def close(self) -> list[Segment]:
         if self._file is not None:
             self._file.close()
-            if self._durable:
-                _sync(self._path)
+            self._folder.keep(self.name)
         return self.segments
 
 
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def read_section(folder: Path, section: Section) -> pl.DataFrame:
+def read_section(folder: Folder, section: Section) -> pl.DataFrame:
     """One frame, mapped."""
-    with pa.memory_map(str(folder / section.file)) as mapped:
+    with pa.memory_map(str(folder.get(section.file))) as mapped:
         return _frame(mapped.read_buffer(), section.offset, section.size)
 
 
@@ -150,30 +138,28 @@ class SegmentReader:
     """Maps segments and keeps them mapped; one per worker process, across ticks."""
 
     def __init__(self) -> None:
-        self._buffers: dict[str, pa.Buffer] = {}
+        self._buffers: dict[tuple[str, str], pa.Buffer] = {}
         self._mapped: dict[tuple[str, str, int], Mapped] = {}
 
-    def read(self, folder: Path, segment: Segment) -> Mapped:
-        key = (str(folder), segment.bundle, segment.offset)
+    def read(self, folder: Folder, segment: Segment) -> Mapped:
+        key = (folder.path, segment.bundle, segment.offset)
         found = self._mapped.get(key)
         if found is None:
             found = self._mapped[key] = Mapped(self._frame(folder, segment), segment)
         return found
 
-    def _frame(self, folder: Path, segment: Segment) -> pl.DataFrame:
-        path = str(folder / segment.bundle)
-        buffer = self._buffers.get(path)
+    def _frame(self, folder: Folder, segment: Segment) -> pl.DataFrame:
+        key = (folder.path, segment.bundle)
+        buffer = self._buffers.get(key)
         if buffer is None:
-            with pa.memory_map(path) as mapped:
-                buffer = self._buffers[path] = mapped.read_buffer()
+            with pa.memory_map(str(folder.get(segment.bundle))) as mapped:
+                buffer = self._buffers[key] = mapped.read_buffer()
         return _frame(buffer, segment.offset, segment.size)
 
-    def keep_only(self, folder: Path, bundles: set[str]) -> None:
+    def keep_only(self, folder: Folder, bundles: set[str]) -> None:
         """Forget what the manifest no longer names, so that its files can go."""
-        here = str(folder)
-        stale = [k for k in self._mapped if k[0] == here and k[1] not in bundles]
-        for key in stale:
+        here = folder.path
+        for key in [k for k in self._mapped if k[0] == here and k[1] not in bundles]:
             del self._mapped[key]
-        paths = {str(folder / b) for b in bundles}
-        for path in [p for p in self._buffers if p.startswith(here + os.sep) and p not in paths]:
+        for path in [k for k in self._buffers if k[0] == here and k[1] not in bundles]:
             del self._buffers[path]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from thalweg.engine.shared.expressions.translate import to_polars
-from thalweg.engine.shared.frames import POS, TS, H, aligned
+from thalweg.engine.shared.frames import FOREVER, POS, TS, H, aligned, between, concat
 from thalweg.engine.shared.state import tables
 from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.state.names import stem_table
@@ -43,6 +43,38 @@ def _hashed(frame: pl.DataFrame, keys: tuple[Expr, ...]) -> pl.DataFrame:
     return with_hash(frame, by)
 
 
+def own_between(
+    task: Task, stream: str, keys: tuple[Expr, ...], low: int, high: int
+) -> pl.DataFrame | None:
+    """All tuples with low <= timestamp < high whose hash this task owns, with `_h`; None where no
+    SteM has them by these keys."""
+    if not keys or keys not in task.plan.stems[stream] or _is_fresh(task, stream, keys):
+        return None
+    of = ("own between", stream, keys, low, high)
+    return task.once(of, lambda: _own_between(task, stream, keys, low, high))
+
+
+def _own_between(
+    task: Task, stream: str, keys: tuple[Expr, ...], low: int, high: int
+) -> pl.DataFrame:
+    fresh = own_new_tuples(task, stream, keys).frame
+    parts = []
+    for mapped in task.stored_between(stem_table(stream, keys), low, high):
+        segment = mapped.segment
+        assert segment is not None
+        frame = aligned(mapped.frame, fresh)
+        frame = frame if task.may_merge(segment) else frame.filter(task.owns_hash())
+        is_inside = low <= segment.low and segment.high < high
+        parts.append(frame if is_inside else between(frame, low, high))
+    parts.append(between(fresh, low, high))
+    return concat(parts, fresh)
+
+
+def _is_fresh(task: Task, stream: str, keys: tuple[Expr, ...]) -> bool:
+    """Whether the SteM is written in this tick only."""
+    return stem_table(stream, keys) in task.spec.backfill.get(stream, ("", []))[1]
+
+
 def stem_segments(
     task: Task, stream: str, keys: tuple[Expr, ...], since: int, before: int, *, own: bool
 ) -> list[Mapped]:
@@ -51,11 +83,11 @@ def stem_segments(
     if not keys:
         # A join without a key: everything meets everything, under one hash.
         return _everything(task, stream, since, before)
-    table = stem_table(stream, keys)
-    if table in task.spec.backfill.get(stream, ("", []))[1]:
+    if _is_fresh(task, stream, keys):
         found = reindexed(task, stream, keys)
     else:
-        found = [_whole(task, stream, m) for m in task.stored_between(table, since, before)]
+        stored = task.stored_between(stem_table(stream, keys), since, before)
+        found = [_whole(task, stream, m) for m in stored]
     fresh = (own_new_tuples if own else new_tuples)(task, stream, keys)
     return [*found, fresh] if fresh.frame.height else found
 
@@ -98,7 +130,7 @@ def store(task: Task, stream: str) -> None:
     if landed.height:
         task.report.oldest[stream] = int(landed[TS].min())  # type: ignore[arg-type]
     for keys in task.plan.stems[stream]:
-        mine = own_new_tuples(task, stream, keys).frame.filter(pl.col(TS) >= floor)
+        mine = between(own_new_tuples(task, stream, keys).frame, floor, FOREVER)
         if mine.height:
             tables.append(
                 task, stem_table(stream, keys), mine, _still_needed(floor), low=TS, high=TS

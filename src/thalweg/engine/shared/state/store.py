@@ -16,9 +16,14 @@ from typing import Any
 
 import msgspec
 
+from thalweg.engine.failures import Unavailable
+from thalweg.engine.shared.state.folder import Folder, put_all
 from thalweg.engine.shared.state.hashing import HASHING
 from thalweg.engine.shared.state.inputs import Inputs
 from thalweg.engine.shared.state.outputs import Outputs
+from thalweg.engine.shared.state.remote.appended import Appended
+from thalweg.engine.shared.state.remote.book_log import BookLog
+from thalweg.engine.shared.state.remote.objects import objects_at
 from thalweg.engine.shared.state.runs import Runs
 from thalweg.engine.shared.state.schema import FORMAT, META, TABLES
 from thalweg.engine.shared.state.segments import Segment
@@ -34,16 +39,26 @@ class StoreError(RuntimeError):
 class Store:
     """One SQLite connection, used by one thread at a time."""
 
-    def __init__(self, folder: Path, *, durable: bool = True) -> None:
+    def __init__(self, folder: Path, *, durable: bool = True, objects: str = "") -> None:
+        """With the URL of an object store the folder is a cache, and what is there counts."""
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
+        self.files = Folder(str(folder.resolve()), objects, durable=durable)
+        self._log = _owned(objects, self.files) if objects else None
         self._lock = threading.RLock()
         self._db = sqlite3.connect(folder / BOOK, check_same_thread=False, isolation_level=None)
         self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}")
+        # What an object store has need not be on the disk, and each commit goes there by itself.
+        self._db.execute(f"PRAGMA synchronous={'FULL' if durable and not objects else 'OFF'}")
+        if objects:
+            self._db.execute("PRAGMA wal_autocheckpoint=0")
         self._db.execute(META)
         self._check_format()  # first: what another format wrote may not bear this one's tables
         self._db.executescript(TABLES)
+        self._appended = Appended(self, self.files) if objects else None
+        if self._appended is not None:
+            self._appended.restore()
+        self._ship()
         self.runs = Runs(self)
         self.inputs = Inputs(self)
         self.outputs = Outputs(self)
@@ -62,8 +77,14 @@ class Store:
                 )
 
     def close(self) -> None:
+        if self._log is not None:
+            self._log.stop()
         with self._lock:
             self._db.close()
+
+    def _ship(self) -> None:
+        if self._log is not None:
+            self._log.ship(self._db)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -79,6 +100,7 @@ class Store:
                 self._db.execute("ROLLBACK")
                 raise
             self._db.execute("COMMIT")
+            self._ship()
 
     def all(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         with self._lock:
@@ -88,6 +110,12 @@ class Store:
         """A copy of the book as it is now, in one file."""
         with self._lock:
             self._db.execute("VACUUM INTO ?", (str(path),))
+
+    def appended(self, file: str, start: int, content: bytes) -> None:
+        """A file below the data directory has grown, and is on the disk; the caller holds the
+        transaction that says so."""
+        if self._appended is not None:
+            self._appended.add(file, start, content)
 
     # --- ticks
 
@@ -170,3 +198,16 @@ class Store:
     def write_note(self, name: str, value: bytes) -> None:
         with self.transaction() as db:
             db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, value))
+
+
+def _owned(url: str, files: Folder) -> BookLog:
+    """Become the owner of what is in an object store; what is only here goes there."""
+    try:
+        log = BookLog(objects_at(url), Path(files.path) / BOOK)
+        if not log.take_over():
+            put_all(files)
+    except Unavailable as error:
+        raise StoreError(f"the object store does not answer: {error}") from None
+    except ValueError as error:
+        raise StoreError(f"{url} is not an object store: {error}") from None
+    return log

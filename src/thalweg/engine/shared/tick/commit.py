@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
-from pathlib import Path
 
 from thalweg.engine.shared.frames import POS, TS, W
 from thalweg.engine.shared.ingest.side_files import set_aside
@@ -91,8 +90,8 @@ class Commit:
             outlet.write_progress(store)
             store.write_tick(cut.number, None)
         self._manifest.replace(kept)
-        _remove(store.folder / LANDED, before - store.inputs.landed_files())
-        _remove(store.folder / "pushed", [p.name for p in (store.folder / "pushed").iterdir()])
+        (store.files / LANDED).remove(before - store.inputs.landed_files())
+        (store.files / "pushed").remove({s.bundle for r in reports for s in r.pushed})
         self._results.expire(expired, {s.bundle for s in said})
         if expired:
             self._contents.sweep()
@@ -200,8 +199,3 @@ def _learn(store: Store, reports: Iterable[TaskReport]) -> None:
             now = after / before
             found[probe] = known.get(probe, now) * (1 - SMOOTHING) + now * SMOOTHING
     store.write_fanouts(found)
-
-
-def _remove(folder: Path, names: Iterable[str]) -> None:
-    for name in names:
-        (folder / name).unlink(missing_ok=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.names import Table
 from thalweg.engine.shared.state.segments import Section, Segment
 
+PLANS = "plans"  # the folder of files that tell tasks what to do
 LANDED = "landed"  # the folder of tuples that wait for a tick
 
 
@@ -20,7 +22,7 @@ class GroupSpec(msgspec.Struct, frozen=True):
 class TickSpec(msgspec.Struct, frozen=True):
     """All that a task needs to know of a tick; made by the driver, the same for every task."""
 
-    folder: str
+    files: Folder
     tick: int
     tasks: int
     plan: str  # the file that holds the plan; a worker reads it once
@@ -37,7 +39,6 @@ class TickSpec(msgspec.Struct, frozen=True):
     rejects_from: dict[str, int]  # relation -> what it rejected before has been reported
     shares: tuple[tuple[str, ...], ...] = ()  # of runs by task, where one task has all rows
     held: dict[str, bytes] = {}  # query -> what the version before it held at its start
-    durable: bool = True
 
 
 class TaskReport(msgspec.Struct):

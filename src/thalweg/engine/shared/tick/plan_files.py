@@ -8,32 +8,38 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections.abc import Collection
-from pathlib import Path
 from typing import Any
+
+from msgspec import structs
+
+from thalweg.engine.shared.state.folder import Folder
+from thalweg.engine.shared.tick.messages import PLANS
 
 
 class PlanFiles:
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._last: dict[str, tuple[Any, Path]] = {}  # of each kind
-        folder.mkdir(exist_ok=True)
+    def __init__(self, files: Folder) -> None:
+        self._folder = structs.replace(files / PLANS, durable=False)
+        self._folder.sweep(())
+        self._last: dict[str, tuple[Any, str]] = {}  # of each kind
+        self._written: set[str] = set()
 
     def write(self, kind: str, value: Any) -> str:
-        """The path of a file with this value, which does not change any more."""
-        last, path = self._last.get(kind, (None, self._folder))
-        if last is value and path.exists():
-            return str(path)
+        """The name of a file with this value, which does not change any more."""
+        last, name = self._last.get(kind, (None, ""))
+        if last is value and name in self._written:
+            return name
         packed = pickle.dumps(value)
-        name = hashlib.blake2b(packed, digest_size=8).hexdigest()
-        path = self._folder / f"{name}.{kind}"
-        if not path.exists():
-            partial = path.with_suffix(".partial")
+        name = f"{hashlib.blake2b(packed, digest_size=8).hexdigest()}.{kind}"
+        if name not in self._written:
+            partial = self._folder.new(f"{name}.partial")
             partial.write_bytes(packed)
-            partial.rename(path)
-        self._last[kind] = value, path
-        return str(path)
+            partial.rename(self._folder.new(name))
+            self._folder.keep(name)
+            self._written.add(name)
+        self._last[kind] = value, name
+        return name
 
     def keep_only(self, used: Collection[str]) -> None:
-        for path in self._folder.iterdir():
-            if str(path) not in used:
-                path.unlink(missing_ok=True)
+        gone = self._written.difference(used)
+        self._folder.remove(gone)
+        self._written -= gone

@@ -9,7 +9,6 @@ import io
 import pickle
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 import polars as pl
@@ -24,6 +23,7 @@ from thalweg.engine.shared.kernels.group import group, keep_families, load_famil
 from thalweg.engine.shared.kernels.output import output
 from thalweg.engine.shared.kernels.registry import KERNELS
 from thalweg.engine.shared.state import relations, stems
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.hashing import key_hashes
 from thalweg.engine.shared.state.names import (
     ENDED,
@@ -33,7 +33,7 @@ from thalweg.engine.shared.state.names import (
     result_table,
 )
 from thalweg.engine.shared.state.segments import BundleWriter
-from thalweg.engine.shared.tick.messages import TaskReport, TickSpec
+from thalweg.engine.shared.tick.messages import PLANS, TaskReport, TickSpec
 from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.engine.shared.tick.task import HASH_SPACE, READER, Task, carried
 from thalweg.plan.windows import BEGINNING
@@ -44,12 +44,12 @@ REPORTS = "reports"
 _plans: dict[str, Plan] = {}
 
 
-def load_plan(path: str) -> Plan:
+def load_plan(files: Folder, name: str) -> Plan:
     """The plan file, read once per process; a changed plan is a new file."""
-    if path not in _plans:
+    if name not in _plans:
         _plans.clear()
-        _plans[path] = pickle.loads(Path(path).read_bytes())
-    return _plans[path]
+        _plans[name] = pickle.loads((files / PLANS).get(name).read_bytes())
+    return _plans[name]
 
 
 def run_share(packed: bytes, number: int) -> bytes:
@@ -97,9 +97,11 @@ def run_level(
 
 def _open(packed: bytes) -> tuple[TickSpec, Plan]:
     spec = msgspec.msgpack.decode(packed, type=TickSpec)
-    READER.keep_only(Path(spec.folder) / "segments", {s.bundle for s in spec.segments})
+    bundles = {s.bundle for s in spec.segments}
+    READER.keep_only(spec.files / "segments", bundles)
+    (spec.files / "segments").forget(bundles)
     keep_families({g.families for g in spec.groups.values() if g.families is not None})
-    return spec, load_plan(spec.plan)
+    return spec, load_plan(spec.files, spec.plan)
 
 
 def _due(spec: TickSpec, plan: Plan) -> list[Flow]:
@@ -137,7 +139,7 @@ def _emit_group(task: Task, flow: Flow, name: str, op: ph.Group) -> None:
     _write(task.results, result_table(name, ENDED), ended, low, high)
     if spec.families is None:
         return
-    for place, family in enumerate(load_families(spec.families)):
+    for place, family in enumerate(load_families(task.spec.files, spec.families)):
         if task.is_alone or is_colocated(op, family):
             rows = changes(family, started, ended, low, high)
             _write(task.pushed, family_table(name, place), rows, low, high)

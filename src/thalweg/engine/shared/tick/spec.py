@@ -28,10 +28,9 @@ def tick_spec(
     groups: dict[str, GroupSpec],
     shares: tuple[Share, ...],
     held: dict[str, bytes],
-    durable: bool,
 ) -> TickSpec:
     return TickSpec(
-        folder=str(store.folder.resolve()),
+        files=store.files,
         tick=cut.number,
         tasks=cut.tasks,
         plan=plan_file,
@@ -48,7 +47,6 @@ def tick_spec(
         rejects_from={s: store.inputs.relation(s).reported for s in plan.signed},
         shares=shares,
         held=held,
-        durable=durable,
     )
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 import polars as pl
+from msgspec import structs
 
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.frames import (
@@ -57,15 +57,14 @@ class Task:
         self.spec, self.plan, self.number, self.level = spec, plan, number, level
         self._kernels = kernels
         self.began = time.perf_counter()
-        self.folder = Path(spec.folder)
         self.low = HASH_SPACE * number // spec.tasks
         self.high = HASH_SPACE * (number + 1) // spec.tasks - 1
         # A task that is tried again writes files of its own: the first try's may still be mapped.
         bundle = f"{spec.tick:010d}-{level}-{number}-{uuid.uuid4().hex[:8]}.arrow"
-        self.writer = BundleWriter(self.folder / "segments", bundle, durable=spec.durable)
+        self.writer = BundleWriter(spec.files / "segments", bundle)
         # Results live as long as somebody may read them, state as long as it is needed.
-        self.results = BundleWriter(self.folder / "results", bundle, durable=spec.durable)
-        self.pushed = BundleWriter(self.folder / "pushed", bundle, durable=False)
+        self.results = BundleWriter(spec.files / "results", bundle)
+        self.pushed = BundleWriter(structs.replace(spec.files / "pushed", durable=False), bundle)
         self.report = TaskReport([], [], [], [], {})
         self.inbox: dict[str, list[pl.DataFrame]] = {}
         self._memo: dict[Any, Any] = {}
@@ -119,7 +118,7 @@ class Task:
         return self._by_table.get(table, [])
 
     def read(self, segment: Segment) -> Mapped:
-        return READER.read(self.folder / "segments", segment)
+        return READER.read(self.spec.files / "segments", segment)
 
     def may_merge(self, segment: Segment) -> bool:
         """Whether this task alone may replace the segment: no other task's keys are in it."""
@@ -140,7 +139,7 @@ class Task:
             schema["_w"] = pl.Int64
         empty, frames = pl.DataFrame(schema=schema), []
         for section, floor in self.spec.landed.get(stream, ()):
-            rows = aligned(read_section(self.folder / LANDED, section), empty)
+            rows = aligned(read_section(self.spec.files / LANDED, section), empty)
             frames.append(rows if floor == BEGINNING else rows.filter(pl.col(TS) >= floor))
         frame = concat(frames, empty)
         self.report.rows_in += frame.height

@@ -39,7 +39,6 @@ class TickSettings:
 
     rows_for_more_tasks: int = ROWS_FOR_MORE_TASKS
     seconds_for_more_tasks: float = SECONDS_FOR_MORE_TASKS
-    durable: bool = True
     changes_before_reducing: int = CHANGES_BEFORE_REDUCING
 
 
@@ -184,7 +183,6 @@ class Ticks:
             groups=self._delivery.group_specs(),
             shares=divided,
             held=self._held(cut),
-            durable=self._settings.durable,
         )
         encoded = msgspec.msgpack.encode(spec)
         packed = self.executor.run(encoded, cut.tasks, plan.depth, len(divided) or 1)

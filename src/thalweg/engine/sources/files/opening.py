@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,7 +13,7 @@ from thalweg.engine.sources.files.csv import CsvLines
 from thalweg.engine.sources.files.direct import DirectReader
 from thalweg.engine.sources.files.follow import FollowedFile
 from thalweg.engine.sources.files.json_lines import JsonLines
-from thalweg.engine.sources.files.lines import LineFormat
+from thalweg.engine.sources.files.lines import Block, LineFormat
 from thalweg.engine.sources.files.locate import FORMATS, File, Place, format_of, locate
 from thalweg.engine.sources.files.source import FileSource
 from thalweg.engine.sources.options import Options
@@ -42,6 +43,7 @@ def open_files(
     place = locate(uri, base_dir, allowed)
     watch = options.flag("watch", place.is_folder) and live
     form, place, lines, by_file = _settled(stream, place, options)
+    _check_first_header(place, lines)
     # Measured for Parquet: seven times as fast as through Spark's tasks, which could not take over
     # more than the reading; and in order by itself.
     reader = DirectReader(form, list(columns_of(stream)), rows_per_batch)
@@ -64,6 +66,15 @@ def open_files(
     from thalweg.engine.sources.files.watch import WatchedFiles
 
     return WatchedFiles(source, place, spark)
+
+
+def _check_first_header(place: Place, lines: LineFormat | None) -> None:
+    """A CSV file that lacks a column is refused now, instead of failing again and again later."""
+    file = next((f for f in place.files() if f.size), None)
+    if isinstance(lines, CsvLines) and file is not None:
+        head = next(DirectReader("csv", (), 1).parts([file], Path(file.path).parent), None)
+        if isinstance(head, Block):
+            copy(lines).begin(head)
 
 
 def _followed(stream: StreamDef, place: Place, lines: LineFormat | None) -> Source:

@@ -17,6 +17,7 @@ from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.expressions.translate import to_polars
 from thalweg.engine.shared.frames import (
     E,
+    H,
     T,
     W,
     concat,
@@ -29,9 +30,11 @@ from thalweg.engine.shared.kernels.join.probe import Rows, delta_of, probe, stor
 from thalweg.engine.shared.kernels.join.probing import Step
 from thalweg.engine.shared.kernels.join.shared_probe import FAR, probe_once
 from thalweg.engine.shared.kernels.linear import outputs
+from thalweg.engine.shared.kernels.source import own_source
 from thalweg.engine.shared.state.hashing import hash_columns, key_hashes
 from thalweg.engine.shared.tick.plan import Flow
 from thalweg.engine.shared.tick.task import Task
+from thalweg.plan.expr import shift
 
 
 def join(task: Task, flow: Flow, op: ph.Join) -> pl.DataFrame:
@@ -167,15 +170,29 @@ class _Way:
         return Rows(data, pairs.start, pairs.end, weight), counts
 
     def _begin(self, wanted: list[int]) -> Rows:
-        delta = delta_of(self.task, self.flow, self.op.inputs[self.start])
-        data = delta[[name(c) for c in wanted]]
-        data.columns = [name(self.op.offsets[self.start] + c) for c in wanted]
-        rows = Rows(data, delta[T].to_numpy(), delta[E].to_numpy(), delta[W].to_numpy())
+        """The delta's rows whose first probe this task owns."""
+        first, offset = self.op.inputs[self.start], self.op.offsets[self.start]
+        probe = self.steps[0].probe
+        if isinstance(first, ph.Source):
+            keys = tuple(shift(e, -offset) for e in probe)
+            own = own_source(self.task, self.flow, first, keys)
+            if own is not None:
+                return replace(self._bind(own, wanted), hashes=own[H].to_numpy())
+        delta = delta_of(self.task, self.flow, first)
+        rows = self._bind(delta, wanted)
         if self.task.is_alone:
             return rows
-        keys = [to_polars(e) for e in self.steps[0].probe]
-        owner = key_hashes(data, keys) if keys else hash_columns([delta[T]])
-        return rows.where((owner >= self.task.low) & (owner <= self.task.high))
+        if probe:
+            hashes = key_hashes(rows.data, [to_polars(e) for e in probe])
+            rows = replace(rows, hashes=hashes)
+        else:
+            hashes = hash_columns([delta[T]])
+        return rows.where((hashes >= self.task.low) & (hashes <= self.task.high))
+
+    def _bind(self, delta: pl.DataFrame, wanted: list[int]) -> Rows:
+        data = delta[[name(c) for c in wanted]]
+        data.columns = [name(self.op.offsets[self.start] + c) for c in wanted]
+        return Rows(data, *(delta[c].to_numpy() for c in (T, E, W)))
 
     # --- rows that several joins have in common: columns are named by the order of binding
 

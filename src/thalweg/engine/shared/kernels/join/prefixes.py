@@ -5,7 +5,7 @@ MJoin keeps no intermediate results, but it makes them: new tuples of S probe R 
 and on the way to S ⋈ R ⋈ T alike. Where the sources, the keys and the conditions up to there are
 the same, so are the rows; they are made once in a tick, with all columns that some join wants.
 
-Joins over other streams are of other flows, which have to have come to the same instants for that.
+Joins over other streams are of other flows, which must have reached the same frontier for that.
 """
 
 from __future__ import annotations

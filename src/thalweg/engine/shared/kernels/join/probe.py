@@ -33,19 +33,25 @@ from thalweg.plan.windows import BEGINNING
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows under way: the columns bound so far (by their place among all), times and weights."""
+    """Rows under way: the columns bound so far (by their place among all), times and weights; where
+    it is known, the hash of the key that probes next."""
 
     data: pl.DataFrame
     start: np.ndarray
     end: np.ndarray
     weight: np.ndarray
+    hashes: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.start)
 
     def where(self, kept: np.ndarray) -> Rows:
         return Rows(
-            self.data.filter(pl.Series(kept)), self.start[kept], self.end[kept], self.weight[kept]
+            self.data.filter(pl.Series(kept)),
+            self.start[kept],
+            self.end[kept],
+            self.weight[kept],
+            None if self.hashes is None else self.hashes[kept],
         )
 
     @staticmethod
@@ -136,7 +142,7 @@ class _Pairs:
         return Rows(bound, *(np.concatenate(of) for of in (begins, ends, weights))), right
 
 
-Met = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]
+Hits = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]
 
 
 @dataclass(frozen=True)
@@ -154,13 +160,17 @@ class _Meeting:
         if not step.probe:
             nothing = np.empty(0, dtype=np.uint64)
             return cls(rows, None, nothing, is_own=False, range=Range.of(op, step, rows.data))
-        hashes = key_hashes(rows.data, [to_polars(e) for e in step.probe])
-        order = np.argsort(hashes)
+        hashes = rows.hashes
+        if hashes is None:
+            hashes = key_hashes(rows.data, [to_polars(e) for e in step.probe])
+            order = np.argsort(hashes)
+        else:
+            order = np.argsort(hashes, kind="stable")  # quick for segments, each of them sorted
         hashes = hashes[order]
         is_own = task.low <= int(hashes[0]) and int(hashes[-1]) <= task.high
         return cls(rows, order, hashes, is_own)
 
-    def pairs(self, target: ph.AnyOp, mapped: Mapped) -> Iterator[Met]:
+    def pairs(self, target: ph.AnyOp, mapped: Mapped) -> Iterator[Hits]:
         """(bound, stored, stored start, end, weight) of rows that may have met, in pieces."""
         if self.order is not None:
             for probing, stored in tables.matches(mapped.hashes, self.hashes):

@@ -21,11 +21,11 @@ import numpy as np
 import polars as pl
 
 from thalweg.engine.shared.expressions.translate import is_true, to_polars
-from thalweg.engine.shared.frames import FOREVER, TS, name
+from thalweg.engine.shared.frames import FOREVER, TS, H, name
 from thalweg.engine.shared.kernels.source import tuples_between
 from thalweg.engine.shared.state import tables
-from thalweg.engine.shared.state.hashing import key_hashes
-from thalweg.engine.shared.state.stems import stem_segments
+from thalweg.engine.shared.state.hashing import with_hash
+from thalweg.engine.shared.state.stems import own_between, stem_segments
 from thalweg.engine.shared.tick.plan import Flow
 from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.expr import Expr
@@ -139,9 +139,7 @@ def probe_once(task: Task, flow: Flow, shared: SharedProbe) -> ProbeResult | Non
 def _probe_once(task: Task, flow: Flow, shared: SharedProbe) -> ProbeResult | None:
     key, consumers = shared.probe, shared.consumers
     low, high = task.range_of(flow)
-    new = tuples_between(task, key.first, max(low, key.first_horizon), high)
-    keys = [to_polars(e) for e in key.probe]
-    new = task.owned(new, keys or [pl.col(TS)])
+    new = _own_new(task, key, max(low, key.first_horizon), high)
     passing = new.select(
         pl.col(TS).filter(is_true(g.filter)).len().alias(f"_{i}") for i, g in enumerate(consumers)
     ).row(0)
@@ -149,8 +147,20 @@ def _probe_once(task: Task, flow: Flow, shared: SharedProbe) -> ProbeResult | No
     if most < 0:  # to let all tuples probe already costs more
         return None
     before = high if key.sees_new else low
-    found = _find(task, shared, new, keys, before, min(most, PAIRS_UPTO))
+    found = _find(task, shared, new, before, min(most, PAIRS_UPTO))
     return None if found is None else ProbeResult(shared, passing, found)
+
+
+def _own_new(task: Task, key: ProbeKey, low: int, high: int) -> pl.DataFrame:
+    """The first's new tuples that this task owns, with the hash of what they probe by."""
+    own = own_between(task, key.first, key.probe, low, high)
+    if own is not None:
+        return own
+    new = tuples_between(task, key.first, low, high)
+    if not key.probe:  # everything meets everything, under one hash
+        return task.owned(new, [pl.col(TS)]).with_columns(pl.lit(0, dtype=pl.UInt64).alias(H))
+    hashed = with_hash(new, [to_polars(e) for e in key.probe])
+    return hashed if task.is_alone else hashed.filter(task.owns_hash())
 
 
 def _most_pairs(new: int, passing: Sequence[int]) -> float:
@@ -176,7 +186,6 @@ def _find(
     task: Task,
     shared: SharedProbe,
     new: pl.DataFrame,
-    keys: list[pl.Expr],
     before: int,
     most: float,
 ) -> _Found | None:
@@ -184,8 +193,8 @@ def _find(
     where that would be more than `most`."""
     key = shared.probe
     stamps = new[TS].to_numpy()
-    hashes = key_hashes(new, keys)  # all 0 without a key: everything meets everything
-    order = np.argsort(hashes)
+    hashes = new[H].to_numpy()
+    order = np.argsort(hashes, kind="stable")  # quick for segments, each of them sorted
     hashes, reach = hashes[order], shared.longest(1)
     since = int(stamps.min(initial=before)) - reach if reach < FOREVER else BEGINNING
     mine, theirs = ([_stored_name(task, s, c) for c in of] for s, of in _columns(shared))

@@ -1,0 +1,5 @@
+"""`python -m thalweg` is the command."""
+
+from thalweg.cli.main import app
+
+app()
