@@ -361,7 +361,8 @@ class Processor:
                 effects += self.undecided(pending.move)
             holding.wanted_us = holding.wanted_us or now_us
             idle = now_us - holding.wanted_us > self.times.forget_us
-            if idle and (holding.meta.given is not None or not holding.meta.active):
+            over = holding.meta.given is not None or holding.is_finished
+            if idle and (over or not holding.meta.active):
                 effects += self.drop(holding)
         for move, incoming in list(self.incoming.items()):
             if now_us - incoming.since_us > 3 * self.times.abort_us:
