@@ -13,6 +13,7 @@ from thalweg.sim.scenarios.dht import DhtScenario
 from thalweg.sim.scenarios.distribution import DistributionScenario
 from thalweg.sim.scenarios.gossip import GossipScenario
 from thalweg.sim.scenarios.membership import MembershipScenario
+from thalweg.sim.scenarios.moves import MovesScenario
 from thalweg.sim.scenarios.p2p_join import P2PJoinScenario
 from thalweg.sim.scenarios.partners import PartnersScenario
 from thalweg.sim.scenarios.prefix import PrefixScenario
@@ -37,6 +38,7 @@ _ALL: tuple[type[Scenario], ...] = (
     P2PJoinScenario,
     SwapScenario,
     PartnersScenario,
+    MovesScenario,
 )
 SCENARIOS: dict[str, type[Scenario]] = {kind.name: kind for kind in _ALL}
 

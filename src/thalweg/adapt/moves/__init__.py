@@ -1,0 +1,1 @@
+"""State that moves: a partitioned join, and the protocols that move its buckets between nodes."""

@@ -1,0 +1,276 @@
+"""What a processor has of one bucket range: the join's state, how far it has come, what it must
+say.
+
+A holding is a function of the splits' rows: it can be made from frozen state at τ, or by reading
+the inputs again from `since` minus the reach of their windows. All that a move does is choose
+the way.
+
+    kind    full: all results; old: those with a part below tau; new: those whose parts are all from
+            tau on
+    since   results that begin before are another's
+    acked   the union has said all instants below: after a restart, work goes on from there
+
+Invariants: state is what entered before `frontier`; ticks never cross `cap`; segments once
+written never change; what was not acknowledged can be made again from what is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from typing import Any
+
+import msgspec
+
+from thalweg.adapt.balancing.local import LocalOptimiser, Statistics
+from thalweg.adapt.moves.join import RangeJoin
+from thalweg.adapt.moves.matching import States, match, reshaped
+from thalweg.adapt.moves.messages import FULL, NEW, OLD, Given, Load, Read, ResultsOf, RowsOf, Want
+from thalweg.adapt.moves.query import Combination, Query, Result, Row, bucket_of
+from thalweg.adapt.moves.ranges import Range
+from thalweg.adapt.moves.shapes import Inputs, Shape
+from thalweg.adapt.moves.tables import Segment
+from thalweg.overlay.protocol import Address
+from thalweg.plan.windows import FOREVER
+
+MOST_RESULTS = 1_000
+
+
+class Pending(msgspec.Struct, frozen=True):
+    """A move of this holding that is not decided."""
+
+    move: str
+    way: str
+    receiver: Address
+    since_us: int
+    stage: str = "chosen"
+
+
+class Meta(msgspec.Struct):
+    """What survives a restart beside the windows' segments."""
+
+    lo: int
+    hi: int
+    epoch: int
+    kind: str = FULL
+    tau: int = 0
+    since: int = 0
+    acked: int = 0
+    shape: str = ""
+    cap: int | None = None
+    pending: Pending | None = None
+    given: Given | None = None
+    active: bool = True
+    prepared_for: str = ""  # the move that brought the state
+
+
+class Holding:
+    def __init__(self, query: Query, meta: Meta, shape: Shape) -> None:
+        self.query = query
+        self.meta = meta
+        self.join = RangeJoin(query, shape)
+        leaves = range(len(query.streams))
+        oldest = meta.tau if meta.kind == NEW else -FOREVER
+        begin = max(meta.since, meta.acked)
+        self.positions = [max(begin - query.reach(leaf), oldest) for leaf in leaves]
+        self.frontier = min(self.positions)
+        self.outbox: list[Result] = []
+        self.wanted_us = 0  # when the union last asked
+        self.tick_work = 0  # since the last report
+        self.optimiser = LocalOptimiser()
+        self._counted = [0] * len(query.streams)  # rows that entered since the last look
+        self._looked_at = self.frontier
+        self._entered_from = self.frontier
+        self._waiting: list[tuple[int, int, Row]] = []  # read, to enter later: a heap
+        self._outbox_from = begin
+
+    @property
+    def range(self) -> Range:
+        return self.meta.lo, self.meta.hi
+
+    @property
+    def shape(self) -> Shape:
+        return self.join.shape
+
+    def resume(self, states: States, at: int) -> int:
+        """Go on at an instant with states frozen there; gives the work of recomputing."""
+        found = match(self.query, self.shape, states, at, at)
+        self.join = found.join
+        self.frontier = self._entered_from = at
+        # Rows that wait for a slide are read again.
+        self.positions = [at - window.delay for window in self.query.windows]
+        self._outbox_from = max(self._outbox_from, at)
+        return found.work
+
+    # --- reading inputs ---
+
+    def read(self, leaf: int) -> Read | None:
+        m = self.meta
+        until = FOREVER
+        if m.cap is not None:
+            until = m.cap
+        elif m.given is not None and not m.given.parallel:
+            until = m.given.at
+        if not m.active or self.positions[leaf] >= until or self.is_finished:
+            return None
+        beside = m.given.epoch if m.given is not None and m.given.parallel else m.epoch
+        new = m.kind == NEW
+        return Read(m.lo, m.hi, m.epoch, beside, m.since, new, self.positions[leaf], until)
+
+    def take(self, leaf: int, found: RowsOf) -> None:
+        """What it has is trimmed; a gap is refused."""
+        if not found.start <= self.positions[leaf] < found.upto:
+            return
+        oldest = self.meta.tau if self.meta.kind == NEW else -FOREVER
+        for row in found.rows:
+            if row[0] >= max(self.positions[leaf], oldest):
+                start, end = self.query.windows[leaf].interval(row[0])
+                if self._entered_from <= start < end:
+                    heappush(self._waiting, (start, leaf, row))
+        self.positions[leaf] = found.upto
+
+    def advance(self) -> bool:
+        """One tick, as far as the inputs reach."""
+        limit = FOREVER if self.meta.cap is None else self.meta.cap
+        upto = min(*self.positions, limit)
+        if upto <= self.frontier or self.is_finished:
+            return False
+        entering: list[Combination] = []
+        while self._waiting and self._waiting[0][0] < upto:
+            _, leaf, row = heappop(self._waiting)
+            entering.append(self.query.single(leaf, row))
+            self._counted[leaf] += 1
+        before = self.join.work
+        self.outbox += self.join.tick(entering, upto, self._emits)
+        self.tick_work += self.join.work - before
+        self.frontier = upto
+        return True
+
+    def _emits(self, combination: Combination) -> bool:
+        if combination[0] < self._outbox_from:
+            return False
+        if self.meta.kind != OLD:
+            return True
+        return any(part is not None and part[0] < self.meta.tau for part in combination[3])
+
+    # --- what it says ---
+
+    @property
+    def is_finished(self) -> bool:
+        """An old track whose old parts are all gone."""
+        return self.meta.kind == OLD and self.frontier >= self.meta.tau + self.query.longest
+
+    def has_said_all_from(self, at: int) -> bool:
+        """Whether it has said results without old parts that begin at `at` or later."""
+        return self.meta.kind != OLD and self.frontier > max(at, self._outbox_from)
+
+    def acknowledge(self, said: int) -> None:
+        if said > self.meta.acked:
+            self.meta.acked = said
+            self.outbox = [r for r in self.outbox if r[0] >= said]
+            self._outbox_from = max(self._outbox_from, said)
+
+    def results(self, want: Want) -> ResultsOf | None:
+        if want.start < self._outbox_from or not self.meta.active:
+            return None
+        m, given = self.meta, self.meta.given
+        upto = self.frontier
+        if given is not None and not given.parallel:
+            upto = min(upto, given.at)
+        upto = max(upto, want.start)
+        rows = [r for r in self.outbox if want.start <= r[0] < upto]
+        if len(rows) > MOST_RESULTS:
+            upto = rows[MOST_RESULTS][0]
+            if upto > rows[0][0]:  # whole instants
+                rows = [r for r in rows if r[0] < upto]
+            else:
+                upto = rows[0][0] + 1
+                rows = [r for r in rows if r[0] < upto]
+        finished = self.is_finished and upto >= self.frontier
+        return ResultsOf(m.lo, m.hi, m.epoch, want.start, upto, tuple(rows), given, finished)
+
+    # --- state ---
+
+    def states(self) -> dict[Inputs, dict[int, Segment]]:
+        return {inputs: dict(table.segments) for inputs, table in self.join.tables.items()}
+
+    def purge(self) -> dict[Inputs, list[int]]:
+        """What nobody can need again: nothing from `acked` on meets it."""
+        return self.join.purge(min(self.meta.acked, self.frontier))
+
+    def reshape(self, shape: Shape) -> int:
+        """Another shape from the frontier on; gives the work of recomputing."""
+        before = self.join.work
+        self.join = reshaped(self.join, shape, self.frontier, self.frontier).join
+        self.meta.shape = shape.text(self.query.streams)
+        return self.join.work - before
+
+    def better_shape(self) -> Shape | None:
+        """What local re-optimisation would change to, by the rates since the last look."""
+        instants = self.frontier - self._looked_at
+        if not self.is_movable or instants < self.query.longest:
+            return None
+        keys = {key for leaf in self.query.streams for key in self._keys(leaf)}
+        statistics = Statistics(
+            tuple([count / instants for count in self._counted]),
+            tuple([float(self.query.reach(leaf)) for leaf in range(len(self.query.streams))]),
+            float(max(1, len(keys))),
+            float(max(1, len(keys))),
+        )
+        self._counted, self._looked_at = [0] * len(self.query.streams), self.frontier
+        return self.optimiser.better(self.frontier, self.shape, statistics)
+
+    def _keys(self, stream: str) -> Iterable[int]:
+        return self.join.tables[(self.query.streams.index(stream),)].keys()
+
+    def divided(self, ranges: list[Range]) -> list[Holding]:
+        """The same, in pieces."""
+        found = []
+        for lo, hi in ranges:
+            piece = Holding(self.query, _copy(self.meta, lo=lo, hi=hi), self.shape)
+
+            def ours(key: int, lo: int = lo, hi: int = hi) -> bool:
+                return lo <= bucket_of(key, self.query.buckets) < hi
+
+            states = {
+                inputs: {
+                    n: kept
+                    for n, s in segments.items()
+                    if (kept := tuple([c for c in s if ours(c[2])]))
+                }
+                for inputs, segments in self.states().items()
+            }
+            piece.join = match(self.query, self.shape, states, self.frontier, self.frontier).join
+            piece.frontier, piece.positions = self.frontier, list(self.positions)
+            piece._entered_from, piece._outbox_from = self._entered_from, self._outbox_from
+            piece.wanted_us = self.wanted_us
+            piece.outbox = [r for r in self.outbox if ours(r[2][-1])]
+            for entry in self._waiting:
+                if ours(entry[2][2]):
+                    heappush(piece._waiting, entry)
+            found.append(piece)
+        return found
+
+    @property
+    def is_movable(self) -> bool:
+        """Decided, and no other track is needed for what was not said yet."""
+        m = self.meta
+        settled = m.kind == FULL or (m.kind == NEW and m.acked >= m.tau + self.query.longest)
+        return m.active and m.pending is None and m.given is None and settled
+
+    def load(self) -> Load:
+        m = self.meta
+        tuples = sum(len(s) for t in self.join.tables.values() for s in t.segments.values())
+        return Load(m.lo, m.hi, m.epoch, self.is_movable, self.tick_work, tuples)
+
+    def by_bucket(self) -> list[int]:
+        """Kept rows of each bucket: what D-CAPE measures load by."""
+        counts = [0] * (self.meta.hi - self.meta.lo)
+        for table in self.join.tables.values():
+            for combination in table.rows():
+                counts[bucket_of(combination[2], self.query.buckets) - self.meta.lo] += 1
+        return counts
+
+
+def _copy(meta: Meta, **changes: Any) -> Meta:
+    return msgspec.structs.replace(meta, **changes)

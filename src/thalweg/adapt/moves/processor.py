@@ -1,0 +1,382 @@
+"""A processor: runs the join for its bucket ranges, and says results to whoever follows it.
+
+What it is asked for and does not have, it makes by reading the inputs again (NETWORK: the
+successor starts at the frontier that its readers have acknowledged). So whatever a move or a
+crash leaves behind, the union's next request sets it right; moved state only saves that work.
+
+Promise: a range is given away once per epoch, and this is durable before anybody hears of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from thalweg.adapt.moves.directory import Directory, Times
+from thalweg.adapt.moves.holding import Holding, Meta
+from thalweg.adapt.moves.messages import (
+    OLD,
+    Given,
+    Goodbye,
+    ReadResults,
+    ReadRows,
+    Release,
+    Report,
+    Reshape,
+    Reshaped,
+    Results,
+    Rows,
+    Want,
+)
+from thalweg.adapt.moves.query import Query
+from thalweg.adapt.moves.ranges import Range, overlap, without
+from thalweg.adapt.moves.shapes import Shape, parse
+from thalweg.adapt.moves.shipping import Incoming, decode_segment
+from thalweg.adapt.moves.tables import Segment
+from thalweg.overlay.protocol import Address, Deliver, Effect, Persist, Send
+
+ACKED_EVERY = (
+    8  # instants between two durable acknowledgements: after a restart these are done again
+)
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_meta = msgspec.msgpack.Decoder(Meta).decode
+_decode_decided = msgspec.msgpack.Decoder(dict[str, Given]).decode
+MOST_DECIDED = 32
+
+
+class Processor:
+    def __init__(
+        self, query: Query, shape: Shape, directory: Directory, times: Times, version: str
+    ) -> None:
+        self.query = query
+        self.shape = shape  # of what is made here; each range may then have its own
+        self.directory = directory
+        self.times = times
+        self.version = version
+        self.address: Address = ""
+        self.holdings: list[Holding] = []
+        self.incoming: dict[str, Incoming] = {}
+        self.fetched: dict[str, dict[str, bytes]] = {}  # durable segments of moves, by move
+        self.stored: dict[str, int] = {}  # durable segments of windows, by key: where they end
+        self.replayed = 0  # ranges that were made from the inputs
+        self.decided: dict[str, Given] = {}  # moves, newest last
+        self._fetched_since_us: dict[str, int] = {}
+
+    def restore(self, persisted: Mapping[str, bytes]) -> list[Effect]:
+        effects: list[Effect] = []
+        for key, value in persisted.items():
+            if key == "decided":
+                self.decided = _decode_decided(value)
+            if key.startswith("fetched/"):
+                self.fetched.setdefault(key.split("/")[1], {})[key] = value
+            if key.startswith("holding/"):
+                meta = _decode_meta(value)
+                holding = Holding(self.query, meta, parse(meta.shape, self.query.streams))
+                self._reload(holding, persisted, effects)
+                self.holdings.append(holding)
+        return effects
+
+    def _reload(
+        self, holding: Holding, persisted: Mapping[str, bytes], effects: list[Effect]
+    ) -> None:
+        """Its windows as they were at the last acknowledged instant, if it has come that far."""
+        at = max(holding.meta.acked, holding.meta.since)
+        windows: dict[tuple[int, ...], dict[int, Segment]] = {
+            (leaf,): {} for leaf in range(len(self.query.streams))
+        }
+        reached = int(persisted.get(self._key(holding, "reached"), b"-1"))
+        prefix = self._key(holding, "segment/")
+        for key in [k for k in persisted if k.startswith(prefix)]:
+            leaf, _, number = key[len(prefix) :].partition("/")
+            rows = decode_segment(persisted[key])
+            kept = tuple([c for c in rows if c[0] < at])  # what entered later is read again
+            if reached >= at and len(kept) == len(rows):
+                windows[(int(leaf),)][int(number)] = rows
+                self.stored[key] = max(c[1] for c in rows)
+                continue
+            effects.append(Persist(key, None))
+            if reached >= at and kept:  # under a number that no tick will use again
+                whole = (*windows[(int(leaf),)].get(at, ()), *kept)
+                windows[(int(leaf),)][at] = whole
+        if reached < at:
+            return
+        for (leaf_number,), segments in windows.items():
+            if at in segments:
+                effects.append(self._store_segment(holding, leaf_number, at, segments[at]))
+        holding.resume(windows, at)
+        effects.append(Persist(self._key(holding, "reached"), b"%d" % at))
+
+    # --- durable state ---
+
+    def _key(self, holding: Holding, name: str) -> str:
+        m = holding.meta
+        return f"{name.split('/')[0]}/{m.lo}-{m.hi}/{m.epoch}/" + name.partition("/")[2]
+
+    def store(self, holding: Holding) -> Effect:
+        holding.meta.shape = holding.shape.text(self.query.streams)
+        return Persist(self._key(holding, "holding"), _encode(holding.meta))
+
+    def store_all(self, holding: Holding) -> list[Effect]:
+        """It is new here: its windows too."""
+        effects: list[Effect] = [
+            self.store(holding),
+            Persist(self._key(holding, "reached"), b"%d" % holding.frontier),
+        ]
+        for leaf in range(len(self.query.streams)):
+            for number, segment in holding.join.tables[(leaf,)].segments.items():
+                effects.append(self._store_segment(holding, leaf, number, segment))
+        return effects
+
+    def _store_segment(self, holding: Holding, leaf: int, number: int, segment: Segment) -> Effect:
+        key = self._key(holding, f"segment/{leaf}/{number}")
+        self.stored[key] = max(c[1] for c in segment)
+        return Persist(key, _encode(segment))
+
+    def drop(self, holding: Holding) -> list[Effect]:
+        self.holdings.remove(holding)
+        prefix = self._key(holding, "segment/")
+        gone = [key for key in self.stored if key.startswith(prefix)]
+        for key in gone:
+            del self.stored[key]
+        keys = [self._key(holding, "holding"), self._key(holding, "reached"), *gone]
+        return [Persist(key, None) for key in keys]
+
+    # --- inputs ---
+
+    def reads(self) -> list[Effect]:
+        effects: list[Effect] = []
+        for leaf, split in enumerate(self.directory.splits):
+            reads = [r for h in self.holdings if (r := h.read(leaf)) is not None]
+            if reads:
+                effects.append(Send(split, ReadRows(leaf, tuple(reads))))
+        return effects
+
+    def rows(self, now_us: int, message: Rows) -> list[Effect]:
+        effects: list[Effect] = []
+        for found in message.found:
+            for holding in self._in(found.lo, found.hi, found.epoch):
+                if holding.range != (found.lo, found.hi):
+                    effects += self.divide(holding, (found.lo, found.hi))
+            for holding in self._in(found.lo, found.hi, found.epoch):
+                if found.superseded is not None:
+                    effects += self._superseded(holding, found.superseded)
+                if holding in self.holdings and holding.range == (found.lo, found.hi):
+                    holding.take(message.leaf, found)
+                    effects += self.tick(holding)
+        return effects
+
+    def tick(self, holding: Holding) -> list[Effect]:
+        if not holding.advance():
+            return []
+        effects: list[Effect] = []
+        for leaf in range(len(self.query.streams)):
+            segment = holding.join.tables[(leaf,)].segments.get(holding.frontier)
+            if segment:
+                effects.append(self._store_segment(holding, leaf, holding.frontier, segment))
+        effects.append(Persist(self._key(holding, "reached"), b"%d" % holding.frontier))
+        return effects
+
+    def _superseded(self, holding: Holding, given: Given) -> list[Effect]:
+        """A split has served a later epoch: that is how one learns of it who has forgotten."""
+        if holding.meta.given is not None and holding.meta.given.epoch >= given.epoch:
+            return []
+        if given.parallel and holding.has_said_all_from(given.at):
+            return self.drop(holding)  # more than its part: made again
+        holding.meta.given = given
+        holding.meta.pending, holding.meta.cap = None, None
+        if given.parallel:
+            holding.meta.kind, holding.meta.tau = OLD, given.at
+        return [self.store(holding)]
+
+    # --- results ---
+
+    def results(self, now_us: int, sender: Address, message: ReadResults) -> list[Effect]:
+        effects: list[Effect] = []
+        found = []
+        for want in message.wants:
+            effects += self._provide(now_us, want, message.said)
+            for holding in self._in(want.lo, want.hi, want.epoch):
+                holding.wanted_us = now_us
+                effects += self._acknowledged(holding, message.said)
+                answer = holding.results(want)
+                if answer is None:  # it begins too late: made again from where the reader is
+                    effects += self.drop(holding)
+                else:
+                    found.append(answer)
+        return [*effects, Send(sender, Results(tuple(found)))] if found else effects
+
+    def _provide(self, now_us: int, want: Want, said: int) -> list[Effect]:
+        """What is asked for and not here is read from the inputs again."""
+        effects: list[Effect] = []
+        have = []
+        for holding in self._in(want.lo, want.hi, want.epoch):
+            if not holding.meta.active:
+                if (holding.meta.kind, holding.meta.since) != (want.kind, want.begin):
+                    effects += self.drop(holding)  # prepared for a move that never was
+                    continue
+                effects += self.activate(holding)
+            have.append(holding.range)
+        for lo, hi in without((want.lo, want.hi), have):
+            acked = max(want.begin, said)
+            meta = Meta(lo, hi, want.epoch, want.kind, want.tau, want.begin, acked)
+            effects += self.begin(now_us, meta)
+            self.replayed += 1
+        return effects
+
+    def begin(self, now_us: int, meta: Meta) -> list[Effect]:
+        holding = Holding(self.query, meta, self.shape)
+        holding.wanted_us = now_us
+        self.holdings.append(holding)
+        return [self.store(holding)]
+
+    def activate(self, holding: Holding) -> list[Effect]:
+        holding.meta.active = True
+        return [self.store(holding)]
+
+    def _acknowledged(self, holding: Holding, said: int) -> list[Effect]:
+        m = holding.meta
+        before = m.acked
+        holding.acknowledge(said)
+        if m.acked // ACKED_EVERY == before // ACKED_EVERY:
+            return []
+        effects: list[Effect] = [self.store(holding)]
+        holding.purge()
+        prefix = self._key(holding, "segment/")
+        gone = [k for k, end in self.stored.items() if end <= m.acked and k.startswith(prefix)]
+        for key in gone:
+            del self.stored[key]
+            effects.append(Persist(key, None))
+        return effects
+
+    def released(self, message: Release) -> list[Effect]:
+        effects: list[Effect] = []
+        for lo, hi, epoch in message.ranges:
+            for holding in self._in(lo, hi, epoch):
+                if (
+                    holding.meta.given is not None
+                    and lo <= holding.meta.lo
+                    and holding.meta.hi <= hi
+                ):
+                    effects += self.drop(holding)
+        return effects
+
+    # --- ranges ---
+
+    def _in(self, lo: int, hi: int, epoch: int) -> list[Holding]:
+        return [h for h in self.holdings if h.meta.epoch == epoch and overlap(h.range, (lo, hi))]
+
+    def divide(self, holding: Holding, inner: Range) -> list[Effect]:
+        """Cut a range out of a holding."""
+        lo, hi = max(inner[0], holding.meta.lo), min(inner[1], holding.meta.hi)
+        pieces = [(lo, hi), *without(holding.range, [(lo, hi)])]
+        if len(pieces) == 1:
+            return []
+        effects = self.drop(holding)
+        for piece in holding.divided(pieces):
+            if piece.range != (lo, hi):
+                piece.meta.pending, piece.meta.cap = None, None
+            self.holdings.append(piece)
+            effects += self.store_all(piece)
+        return effects
+
+    def moving(self, move: str) -> Holding | None:
+        for holding in self.holdings:
+            if holding.meta.pending is not None and holding.meta.pending.move == move:
+                return holding
+        return None
+
+    def prepared(self, move: str) -> Holding | None:
+        return next((h for h in self.holdings if h.meta.prepared_for == move), None)
+
+    def undecided(self, move: str) -> list[Effect]:
+        """The move is off, as far as this node is concerned."""
+        holding = self.moving(move)
+        if holding is None:
+            return []
+        holding.meta.pending, holding.meta.cap = None, None
+        return [self.store(holding)]
+
+    def give(self, holding: Holding, given: Given) -> list[Effect]:
+        """The decision: from τ on these buckets are another's. Durable before it is told."""
+        pending = holding.meta.pending
+        assert pending is not None
+        assert holding.meta.given is None
+        self.decided[pending.move] = given
+        for move in list(self.decided)[:-MOST_DECIDED]:
+            del self.decided[move]
+        holding.meta.given, holding.meta.pending, holding.meta.cap = given, None, None
+        if given.parallel:
+            holding.meta.kind, holding.meta.tau = OLD, given.at
+        return [self.store(holding), Persist("decided", _encode(self.decided))]
+
+    def reshape(self, request: Reshape) -> list[Effect]:
+        shape = parse(request.shape, self.query.streams)
+        self.shape = shape
+        effects: list[Effect] = []
+        for holding in self.holdings:
+            if overlap(holding.range, (request.lo, request.hi)) and holding.shape != shape:
+                holding.reshape(shape)
+                effects.append(self.store(holding))
+        return effects
+
+    def reoptimise(self) -> list[Effect]:
+        """D-CAPE's LM: each range in the shape that its own rates ask for, from its frontier on."""
+        effects: list[Effect] = []
+        for holding in self.holdings:
+            before = holding.shape
+            shape = holding.better_shape()
+            if shape is not None:
+                work = holding.reshape(shape)
+                names = self.query.streams
+                found = Reshaped(
+                    holding.meta.lo,
+                    holding.meta.hi,
+                    before.text(names),
+                    shape.text(names),
+                    holding.frontier,
+                    f"{holding.optimiser.why}; {work} to recompute",
+                )
+                effects += [self.store(holding), Deliver(found)]
+        return effects
+
+    # --- in its own time ---
+
+    def report(self) -> list[Effect]:
+        loads = tuple([h.load() for h in self.holdings if h.meta.active])
+        for holding in self.holdings:
+            holding.tick_work = 0
+        return [Send(self.directory.manager, Report(loads, self.version))]
+
+    def goodbye(self) -> list[Effect]:
+        return [Send(self.directory.manager, Goodbye())]
+
+    def tidy(self, now_us: int) -> list[Effect]:
+        """Moves that nobody pursues are off; what was given away and is not wanted is forgotten."""
+        effects: list[Effect] = []
+        for holding in list(self.holdings):
+            pending = holding.meta.pending
+            if pending is not None and now_us - pending.since_us > 2 * self.times.abort_us:
+                effects += self.undecided(pending.move)
+            holding.wanted_us = holding.wanted_us or now_us
+            idle = now_us - holding.wanted_us > self.times.forget_us
+            over = holding.meta.given is not None or holding.is_finished
+            if idle and (over or not holding.meta.active):
+                effects += self.drop(holding)
+        for move, incoming in list(self.incoming.items()):
+            if now_us - incoming.since_us > 3 * self.times.abort_us:
+                del self.incoming[move]
+        for move in [m for m in self.fetched if m not in self.incoming]:
+            since_us = self._fetched_since_us.setdefault(move, now_us)
+            if now_us - since_us > 3 * self.times.abort_us:
+                effects += self.forget_fetched(move)
+        return effects
+
+    def forget_fetched(self, move: str) -> list[Effect]:
+        self._fetched_since_us.pop(move, None)
+        return [Persist(key, None) for key in self.fetched.pop(move, {})]
+
+    def owned(self) -> Iterable[Holding]:
+        """Those whose next instants are this node's to say."""
+        return [h for h in self.holdings if h.meta.active and h.meta.given is None]
