@@ -196,7 +196,7 @@ def _half_a_bundle(due: Countdown) -> None:
             segment = real(self, *args)
             if due():
                 self._file.flush()
-                os.truncate(self._path, segment.offset + segment.size // 2)
+                os.truncate(self._folder.new(self.name), segment.offset + segment.size // 2)
                 die()
             return segment
 
@@ -209,9 +209,9 @@ def _half_a_landing(due: Countdown) -> None:
     def make(real: Callable[..., Any]) -> Callable[..., Any]:
         def write(self: Any, frame: pl.DataFrame) -> Any:
             section = real(self, frame)
-            if self._path.parent.name == messages.LANDED and due():
+            if Path(self._folder.path).name == messages.LANDED and due():
                 self._file.flush()
-                os.truncate(self._path, section.offset + section.size // 2)
+                os.truncate(self._folder.new(self.name), section.offset + section.size // 2)
                 die()
             return section
 
