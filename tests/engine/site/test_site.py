@@ -304,7 +304,7 @@ def test_a_start_that_fails_leaves_the_folder_free(
 
 def test_files_of_tuples_that_nobody_lists_are_removed(open_here: OpenSite) -> None:
     site = open_here()
-    stray = site.engine.landing.folder / "S-0-0.arrow"
+    stray = site.engine.landing.folder.here / "S-0-0.arrow"
     stray.write_bytes(b"half a batch")
     site.close()
     open_here()
