@@ -26,7 +26,7 @@ from thalweg.runtime.data.server import ASK
 _HAPPENED = re.compile(r"(Connection refused|Connection reset|Socket closed|Deadline Exceeded)")
 _LONGEST = 200  # characters of an error
 
-ANSWER_WITHIN_S = 10.0
+ANSWER_WITHIN_S = 30.0  # of a node that is busy; one that is gone refuses at once
 CALL_FOR_S = 30.0  # a call that goes on for longer is made anew: so long may a dead link go unseen
 
 
