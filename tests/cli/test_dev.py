@@ -114,7 +114,7 @@ def test_a_second_one_on_the_folder_or_the_port_is_refused(dev: Callable[..., De
     command = [sys.executable, "-m", "thalweg.cli", "dev", "--master", IN_PROCESS]
     other = [*command, "--port", "0", "--data-dir", str(first.folder)]
     done = subprocess.run(other, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "is in use by process" in done.stderr
     other = [*command, "--port", str(first.port), "--data-dir", str(first.folder / "x")]
     done = subprocess.run(other, capture_output=True, text=True, timeout=60, check=False)

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from thalweg.placement.from_cql.blocks import block_of
-from thalweg.plan.nodes import Aggregate, Node, Scan, StreamKind, ToStream, base_streams, walk
+from thalweg.plan.nodes import (
+    Aggregate,
+    Node,
+    Scan,
+    StreamKind,
+    Tolerant,
+    ToStream,
+    base_streams,
+    walk,
+)
 from thalweg.plan.types import INTERVAL, NULL
 
 MOST_LEAVES = 8  # a join of n has 3ⁿ / 2 operators
@@ -16,6 +25,8 @@ def must_be_whole(plan: Node, *, late: bool) -> bool:
     chain = above if block is not None else [plan]
     if any(isinstance(n, ToStream) and n.kind is StreamKind.RSTREAM for n in chain):
         return True
+    if any(isinstance(n, Tolerant) for n in walk(plan)):
+        return True  # where a class of readers starts decides which rows are due
     if block is not None and len(block.leaves) > MOST_LEAVES:
         return True
     if any(f.type in (INTERVAL, NULL) for n in walk(plan) if n is not plan for f in n.schema):
