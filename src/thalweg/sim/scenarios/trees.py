@@ -175,6 +175,8 @@ class TreesScenario(Scenario):
                 continue
             if relay.klass is None:
                 return f"{host.address} does not know its class of {tree.stream}"
+            if (host.address, tree) not in self.klass:  # live: its word may be on the way
+                return f"{host.address} has not said its class of {tree.stream}"
             klass, had = self.klass[host.address, tree]
             due = len(self.due[tree].get(klass, []))
             if had < due:
