@@ -12,7 +12,7 @@ import polars as pl
 from thalweg.cql import compile_script
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.frames import FOREVER, names
-from thalweg.engine.shared.state.names import rejects_file
+from thalweg.engine.shared.state.names import REJECTED, side_file
 from thalweg.engine.shared.state.segments import read_section
 from thalweg.engine.sources import Feed, Source
 from thalweg.plan.catalog import StreamDef
@@ -58,7 +58,7 @@ class Landed:
 
     @property
     def rejects(self) -> list[dict[str, Any]]:
-        path = self.engine.folder / rejects_file(self.stream.name)
+        path = self.engine.folder / side_file(self.stream.name, REJECTED)
         return [json.loads(x) for x in path.read_text().splitlines()] if path.exists() else []
 
     @property

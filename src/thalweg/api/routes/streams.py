@@ -14,7 +14,7 @@ from thalweg.api.access.author import require_own, take_rows
 from thalweg.api.bodies import ARROW, NDJSON, body_of, line_numbers, media_type, rows_of
 from thalweg.api.problems import BadRequest
 from thalweg.api.routes.queries import CQL_BODY, run_submission, site_of
-from thalweg.engine.shared.state.names import late_file, rejects_file
+from thalweg.engine.shared.state.names import LATE, REJECTED, side_file
 from thalweg.engine.site import Busy
 from thalweg.engine.site.feeds import RETRY_AFTER_S
 from thalweg.plan.catalog import StreamDef
@@ -127,8 +127,8 @@ def set_aside(
 ) -> Response:
     """The last tuples that came too late, or that were rejected, with the reason; as JSON lines."""
     site = site_of(request)
-    file = late_file if kind == "late" else rejects_file
-    path = site.engine.folder / file(site.stream(name).name)
+    file = side_file(site.stream(name).name, LATE if kind == "late" else REJECTED)
+    path = site.engine.folder / file
     lines: deque[str] = deque(maxlen=limit)
     if path.exists():
         with path.open() as found:

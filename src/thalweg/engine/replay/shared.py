@@ -12,8 +12,7 @@ from pathlib import Path
 from thalweg.engine.replay.job import Rejected, Replay, ReplayError, Status
 from thalweg.engine.replay.output import Output
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.state.inputs import LATE, REJECTED
-from thalweg.engine.shared.state.names import rejects_file
+from thalweg.engine.shared.state.names import LATE, REJECTED, side_file
 from thalweg.engine.shared.tick.executors import Executor, InProcess
 from thalweg.engine.sinks.base import SinkOutlet, open_where_it_was
 from thalweg.engine.sinks.jsonl import JsonLinesSink
@@ -151,7 +150,7 @@ def _judged(status: Status, engine: SharedEngine, streams: Iterable[str]) -> Sta
     aside = engine.store.inputs.all_set_aside()
     late = {s: n for s in streams if (n := aside.get((s, LATE), 0))}
     rejected = {
-        s: Rejected(n, _first_reason(engine.folder / rejects_file(s)))
+        s: Rejected(n, _first_reason(engine.folder / side_file(s, REJECTED)))
         for s in streams
         if (n := aside.get((s, REJECTED), 0))
     }

@@ -16,8 +16,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from thalweg.engine.shared.state.inputs import LATE
-from thalweg.engine.shared.state.names import late_file, rejects_file
+from thalweg.engine.shared.state.names import side_file
 from thalweg.engine.shared.state.store import BOOK, Store
 from thalweg.engine.shared.tick.messages import LANDED
 from thalweg.engine.site.errors import SiteError
@@ -57,8 +56,7 @@ def staged(store: Store) -> Iterator[Path]:
                     os.link((store.files / folder).get(file), stage / folder / file)
             aside = book.execute("SELECT stream, kind, length FROM set_aside").fetchall()
         for stream, kind, length in aside:
-            file = late_file(stream) if kind == LATE else rejects_file(stream)
-            _copy_start(store.folder, stage, file, length)
+            _copy_start(store.folder, stage, side_file(stream, kind), length)
         sources = store.folder / "sources"
         if sources.exists():
             shutil.copytree(sources, stage / "sources", ignore_dangling_symlinks=True)

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from thalweg.engine.shared.frames import FOREVER
-from thalweg.engine.shared.state.inputs import LATE, REJECTED, Partition
-from thalweg.engine.shared.state.names import GROUP
+from thalweg.engine.shared.state.inputs import Partition
+from thalweg.engine.shared.state.names import GROUP, LATE, REJECTED
 from thalweg.engine.shared.tick.cut import watermark
 from thalweg.engine.site.book import Parked, kind_of
 from thalweg.engine.site.errors import Unknown

@@ -9,13 +9,14 @@ from tests.engine.shared.adapter import Collect
 from thalweg.cql import compile_script
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.state.names import (
+    LATE,
+    REJECTED,
     file_name,
-    late_file,
     rejecting_relation,
-    rejects_file,
     rejects_table,
     result_run,
     result_table,
+    side_file,
     source_folder,
     state_owner,
     state_part,
@@ -48,13 +49,13 @@ def test_a_file_stays_in_its_folder_and_is_no_others(one: str, other: str) -> No
 
 @pytest.mark.parametrize("name", ODD)
 def test_every_file_of_a_stream_is_below_the_data_directory(name: str, tmp_path: Path) -> None:
-    for path in (late_file(name), rejects_file(name), source_folder(name)):
+    for path in (side_file(name, LATE), side_file(name, REJECTED), source_folder(name)):
         assert (tmp_path / path).resolve().is_relative_to(tmp_path)
         assert len(Path(path).parts) == 2
 
 
 def test_a_plain_name_is_its_own_file() -> None:
-    assert rejects_file("Reading_2") == "rejects/Reading_2.jsonl"
+    assert side_file("Reading_2", REJECTED) == "rejects/Reading_2.jsonl"
 
 
 def test_dropping_a_stream_leaves_those_alone_whose_names_begin_like_it(tmp_path: Path) -> None:
@@ -94,7 +95,7 @@ def test_a_stream_of_any_name_takes_rejects_and_comes_back(name: str, tmp_path: 
         receipt = engine.push(name, pl.DataFrame({"ts": [str(times), "no"], "k": ["1", "2"]}))
         assert (receipt.accepted, receipt.rejected) == (1, 1)
         engine.tick()
-        lines = (engine.folder / rejects_file(name)).read_text().splitlines()
+        lines = (engine.folder / side_file(name, REJECTED)).read_text().splitlines()
         assert len(lines) == times
         engine.close()
     assert {p.name for p in tmp_path.iterdir()} == {"data"}

@@ -11,7 +11,7 @@ from tests.engine.shared.adapter import divided
 
 from thalweg.cql import compile_script
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.state.inputs import REJECTED
+from thalweg.engine.shared.state.names import REJECTED
 
 SCRIPT = compile_script("""
 CREATE RELATION R (a INTEGER, b VARCHAR) TIMESTAMP BY ts BIGINT;

@@ -46,7 +46,8 @@ from thalweg.engine.shared.ingest.task_landing import (
     Written,
     newest_before,
 )
-from thalweg.engine.shared.state.inputs import LATE, REJECTED, Landed, Partition
+from thalweg.engine.shared.state.inputs import Landed, Partition
+from thalweg.engine.shared.state.names import LATE, REJECTED
 from thalweg.engine.shared.state.segments import BundleWriter, Section
 from thalweg.engine.shared.state.store import Store
 from thalweg.engine.shared.tick.messages import LANDED

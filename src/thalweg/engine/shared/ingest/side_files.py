@@ -14,8 +14,7 @@ import polars as pl
 
 from thalweg.engine.shared.ingest.normalise import RAW, REFUSED
 from thalweg.engine.shared.ingest.values import printable
-from thalweg.engine.shared.state.inputs import LATE
-from thalweg.engine.shared.state.names import late_file, rejects_file
+from thalweg.engine.shared.state.names import side_file
 from thalweg.engine.shared.state.store import Store
 
 
@@ -24,7 +23,7 @@ def set_aside(store: Store, stream: str, kind: str, lines: Sequence[str]) -> Non
     if not lines:
         return
     length = store.inputs.set_aside(stream, kind)[1]
-    file = (late_file if kind == LATE else rejects_file)(stream)
+    file = side_file(stream, kind)
     path = store.folder / file
     path.parent.mkdir(exist_ok=True)
     content = "".join(line + "\n" for line in lines).encode()

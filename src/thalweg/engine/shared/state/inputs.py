@@ -8,15 +8,13 @@ from typing import NamedTuple
 
 from thalweg.engine.shared.compile.encoding import CODEC
 from thalweg.engine.shared.state.connection import Connection
-from thalweg.engine.shared.state.names import Table
+from thalweg.engine.shared.state.names import Table, side_file
 from thalweg.engine.shared.state.segments import Section
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.expr import Expr
 from thalweg.plan.windows import BEGINNING, FOREVER
 
 Stems = dict[str, tuple[tuple[Expr, ...], ...]]  # stream -> the keys of its indexes
-
-LATE, REJECTED = "late", "rejected"
 
 
 class Partition(NamedTuple):
@@ -218,6 +216,11 @@ class Inputs:
     def all_set_aside(self) -> dict[tuple[str, str], int]:
         """How many, by stream and kind."""
         return {(s, k): n for s, k, n in self._db.all("SELECT stream, kind, rows FROM set_aside")}
+
+    def side_files(self) -> dict[str, int]:
+        """The files of all tuples set aside, and how long they are."""
+        found = self._db.all("SELECT stream, kind, length FROM set_aside")
+        return {side_file(stream, kind): length for stream, kind, length in found}
 
     def write_set_aside(self, stream: str, kind: str, rows: int, length: int) -> None:
         with self._db.transaction() as db:

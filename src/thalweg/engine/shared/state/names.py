@@ -113,13 +113,13 @@ def file_name(name: str) -> str:
     return f"{shown}~{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}"
 
 
-def late_file(stream: str) -> str:
-    """Where a stream's late tuples are set aside, below the data directory."""
-    return f"late/{file_name(stream)}.jsonl"
+LATE, REJECTED = "late", "rejected"
 
 
-def rejects_file(stream: str) -> str:
-    return f"rejects/{file_name(stream)}.jsonl"
+def side_file(stream: str, kind: str) -> str:
+    """Where a stream's late or rejected tuples are set aside, below the data directory."""
+    folder = {LATE: "late", REJECTED: "rejects"}[kind]
+    return f"{folder}/{file_name(stream)}.jsonl"
 
 
 def source_folder(stream: str, number: int | None = None) -> str:

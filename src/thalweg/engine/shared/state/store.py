@@ -55,14 +55,15 @@ class Store:
         self._db.execute(META)
         self._check_format()  # first: what another format wrote may not bear this one's tables
         self._db.executescript(TABLES)
-        self._appended = Appended(self, self.files) if objects else None
-        if self._appended is not None:
-            self._appended.restore()
-        self._ship()
         self.runs = Runs(self)
         self.inputs = Inputs(self)
         self.outputs = Outputs(self)
         self.versions = Versions(self)
+        self._appended = Appended(self, self.files) if objects else None
+        if self._appended is not None:
+            self._appended.restore()
+            self._appended.adopt(self.inputs.side_files())
+        self._ship()
 
     def _check_format(self) -> None:
         for name, wanted in (("format", str(FORMAT)), ("hashing", HASHING)):

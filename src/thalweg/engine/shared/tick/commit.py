@@ -11,9 +11,10 @@ from thalweg.engine.shared.results.contents import Contents
 from thalweg.engine.shared.results.emission import Outlet
 from thalweg.engine.shared.results.readers import Readers
 from thalweg.engine.shared.results.results import Results
-from thalweg.engine.shared.state.inputs import REJECTED, Relation, behind
+from thalweg.engine.shared.state.inputs import Relation, behind
 from thalweg.engine.shared.state.manifest import Manifest, Segments
 from thalweg.engine.shared.state.names import (
+    REJECTED,
     rejecting_relation,
     state_owner,
     stem_stream,

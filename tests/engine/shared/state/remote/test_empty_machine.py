@@ -18,7 +18,7 @@ from tests.engine.shared.adapter import WAYS, Collect, divided, push
 from thalweg.cql import compile_script
 from thalweg.engine import reference
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.state.names import late_file
+from thalweg.engine.shared.state.names import LATE, side_file
 from thalweg.engine.shared.state.remote.book_log import Fenced
 from thalweg.engine.shared.state.remote.objects import objects_at
 
@@ -98,10 +98,10 @@ def test_what_was_acknowledged_is_there_and_late_tuples_are_set_aside(tmp_path, 
     second = opened(tmp_path / "b", url, outlet)
     assert second.landing.push(stream, rows(1, 20), batch_id="x").repeated
     assert second.landing.push(stream, rows(3)).late == 1
-    aside = (second.folder / late_file("S")).read_text().splitlines()
+    aside = (second.folder / side_file("S", LATE)).read_text().splitlines()
     assert [line.count('"ts"') for line in aside] == [1, 1]
     third = opened(tmp_path / "c", url)
-    assert (third.folder / late_file("S")).read_text().splitlines() == aside
+    assert (third.folder / side_file("S", LATE)).read_text().splitlines() == aside
 
 
 def test_an_engine_that_was_replaced_acknowledges_nothing_more(tmp_path, url):
@@ -130,6 +130,40 @@ def test_a_data_directory_on_a_disk_can_go_into_a_store(tmp_path, url):
     there.finish("S")
     there.run_to_end()
     assert max(c.row[1] for c in outlet.results["q"]) == 3  # of 20, 21 and 25
+
+
+def test_tuples_set_aside_before_there_was_a_store_go_along(tmp_path, url):
+    local = opened(tmp_path / "a", "")
+    local.landing.push(local.streams["S"], rows(20))
+    local.run_to_end()
+    assert local.landing.push(local.streams["S"], rows(2)).late == 1
+    local.close()
+    opened(tmp_path / "a", url).close()
+    there = opened(tmp_path / "b", url)
+    assert there.landing.push(there.streams["S"], rows(3)).late == 1
+    aside = (there.folder / side_file("S", LATE)).read_bytes()
+    assert aside.count(b"\n") == 2
+    assert b"\0" not in aside
+    assert (opened(tmp_path / "c", url).folder / side_file("S", LATE)).read_bytes() == aside
+
+
+def test_a_stream_created_anew_has_its_own_tuples_set_aside(tmp_path, url):
+    engine = opened(tmp_path / "a", url)
+    for _ in range(2):
+        engine.landing.push(engine.streams["S"], rows(20))
+        engine.run_to_end()
+        assert engine.landing.push(engine.streams["S"], rows(2)).late == 1
+        engine.drop_query("q")
+        engine.drop_stream("S")
+        script = compile_script(SCRIPT)
+        engine.add_stream(*script.catalog.streams())
+        engine.add_queries(script.queries)
+    engine.landing.push(engine.streams["S"], rows(20))
+    engine.run_to_end()
+    assert engine.landing.push(engine.streams["S"], rows(2)).late == 1
+    aside = (engine.folder / side_file("S", LATE)).read_bytes()
+    assert aside.count(b"\n") == 1
+    assert (opened(tmp_path / "c", url).folder / side_file("S", LATE)).read_bytes() == aside
 
 
 def test_files_that_nobody_lists_go_from_the_store_too(tmp_path, url):

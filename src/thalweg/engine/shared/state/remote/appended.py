@@ -7,6 +7,7 @@ next one begins at the same place under another name.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from itertools import groupby
 from operator import itemgetter
 
@@ -27,6 +28,7 @@ class Appended:
         if count >= _MOST_PIECES:
             content = (self._files.here / file).read_bytes()
             start = 0
+        if start == 0:  # also where an earlier stream of that name had one
             self._forget(file)
         name = uuid.uuid4().hex
         self._folder.new(name).write_bytes(content)
@@ -34,6 +36,14 @@ class Appended:
         self._folder.new(name).unlink()
         with self._book.transaction() as db:
             db.execute("INSERT INTO pieces VALUES (?, ?, ?)", (file, start, name))
+
+    def adopt(self, lengths: Mapping[str, int]) -> None:
+        """Files that were on this disk before there was a store."""
+        listed = {file for (file,) in self._book.all("SELECT DISTINCT file FROM pieces")}
+        with self._book.transaction():
+            for file, length in lengths.items():
+                if length and file not in listed:
+                    self.add(file, 0, (self._files.here / file).read_bytes()[:length])
 
     def _forget(self, file: str) -> None:
         """They stay in the store until the next start: this transaction may still fail."""
