@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cql.test_fuzz import TEXTS
+from tests.drawn import examples
 
 from thalweg.cql import CqlError, compile_script
 from thalweg.cql.bind.statements import Change, Nothing, changes_of
@@ -141,7 +142,7 @@ def test_whatever_is_recalled_is_what_is_compiled(catalog: Catalog, pair: tuple[
     check(catalog, *pair)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(150))
 @given(pairs_of_conditions())
 def test_conditions_of_all_kinds_are_filled_as_they_are_bound(
     catalog: Catalog, pair: tuple[str, str]

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.drawn import examples
 
 from thalweg.cql import compile_script
 from thalweg.plan.nodes import Node
@@ -60,7 +61,7 @@ def families(draw: st.DrawFn) -> list[Node]:
     return [q.plan for q in compile_script(";".join(queries), CATALOG).queries]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 @given(families())
 def test_forms_are_those_of_each_plan_by_itself(plans: list[Node]) -> None:
     alike = Alike(Pool())

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conformance.runner import compare
+from tests.drawn import examples
 from tests.engine.shared.adapter import WAYS, Collect, changes, divided, push
 from tests.engine.shared.sharing_workloads import (
     FORMS,
@@ -150,7 +151,7 @@ def count(engine: SharedEngine) -> None:
 
 
 SETTINGS = settings(
-    max_examples=25,
+    max_examples=examples(10),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
