@@ -130,6 +130,13 @@ def _frame(rows: list[tuple]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"k": pl.Int64, "name": pl.String}, orient="row")
 
 
+def test_a_first_load_after_a_tick_is_not_late(tmp_path):
+    world = World(str(tmp_path), "one task")
+    world.step(("upsert", "B", [(0, "a")]))
+    world.step(("tick",))
+    world.step(("upsert", "K", [(0, "a")]))
+
+
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(STEPS, min_size=4, max_size=25), st.sampled_from(WAYS))
 def test_drawn_changes_have_their_effect_in_all_queries(steps: list[tuple], way: str):
