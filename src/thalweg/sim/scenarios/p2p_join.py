@@ -24,7 +24,7 @@ from thalweg.overlay.p2p.peer import PeerSettings
 from thalweg.overlay.p2p.query import JoinQuery, combinations
 from thalweg.overlay.p2p.register import StreamState
 from thalweg.overlay.p2p.result_messages import Combination, Final, SubmitJoin
-from thalweg.overlay.p2p.results import Results, OpenQuery
+from thalweg.overlay.p2p.results import OpenQuery, Results
 from thalweg.overlay.p2p.stream_messages import CreateStream
 from thalweg.overlay.p2p.streams import Streams, StreamSettings
 from thalweg.overlay.p2p.tuples import Parts, Tup, ids_of
