@@ -61,7 +61,7 @@ def expected(
 
 
 @settings(
-    max_examples=examples(20),
+    max_examples=examples(30),
     suppress_health_check=[
         HealthCheck.too_slow,
         HealthCheck.data_too_large,
