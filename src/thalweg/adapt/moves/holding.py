@@ -62,6 +62,8 @@ class Meta(msgspec.Struct):
     given: Given | None = None
     active: bool = True
     prepared_for: str = ""  # the move that brought the state
+    made: str = ""  # names this making of the range: what is made again has another name
+    registered: bool = False  # the union knows this making as the range's first in its epoch
 
 
 class Holding:
@@ -187,7 +189,9 @@ class Holding:
                 upto = rows[0][0] + 1
                 rows = [r for r in rows if r[0] < upto]
         finished = self.is_finished and upto >= self.frontier
-        return ResultsOf(m.lo, m.hi, m.epoch, want.start, upto, tuple(rows), given, finished)
+        return ResultsOf(
+            m.lo, m.hi, m.epoch, want.start, upto, tuple(rows), given, finished, m.made
+        )
 
     # --- state ---
 
@@ -253,10 +257,13 @@ class Holding:
 
     @property
     def is_movable(self) -> bool:
-        """Decided, and no other track is needed for what was not said yet."""
+        """Registered, decided, and no other track is needed for what was not said yet.
+
+        What was made again can't know whether an earlier making has given the range away.
+        """
         m = self.meta
         settled = m.kind == FULL or (m.kind == NEW and m.acked >= m.tau + self.query.longest)
-        return m.active and m.pending is None and m.given is None and settled
+        return m.registered and m.active and m.pending is None and m.given is None and settled
 
     def load(self) -> Load:
         m = self.meta

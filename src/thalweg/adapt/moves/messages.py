@@ -78,6 +78,7 @@ class Want(msgspec.Struct, frozen=True, array_like=True):
     tau: int  # what divides old from new
     begin: int  # from where on this owner serves the range
     start: int
+    made: str = ""  # which making of the range the union has registered
 
 
 class ReadResults(Message, frozen=True):
@@ -96,6 +97,7 @@ class ResultsOf(msgspec.Struct, frozen=True, array_like=True):
     rows: tuple[Result, ...]
     given: Given | None
     finished: bool  # an old track that has said all it will ever say
+    made: str  # which making of the range says this
 
 
 class Results(Message, frozen=True):

@@ -63,8 +63,11 @@ class Processor:
         self.replayed = 0  # ranges that were made from the inputs
         self.decided: dict[str, Given] = {}  # moves, newest last
         self._fetched_since_us: dict[str, int] = {}
+        self._life = 0
+        self._made = 0
 
-    def restore(self, persisted: Mapping[str, bytes]) -> list[Effect]:
+    def restore(self, seed: int, persisted: Mapping[str, bytes]) -> list[Effect]:
+        self._life = seed % 1_000_000_007
         effects: list[Effect] = []
         for key, value in persisted.items():
             if key == "decided":
@@ -199,6 +202,7 @@ class Processor:
             effects += self._provide(now_us, want, message.said)
             for holding in self._in(want.lo, want.hi, want.epoch):
                 holding.wanted_us = now_us
+                effects += self._registered(holding, want)
                 effects += self._acknowledged(holding, message.said)
                 answer = holding.results(want)
                 if answer is None:  # it begins too late: made again from where the reader is
@@ -226,9 +230,21 @@ class Processor:
         return effects
 
     def begin(self, now_us: int, meta: Meta) -> list[Effect]:
+        holding = self.make(now_us, meta)
+        self.holdings.append(holding)
+        return [self.store(holding)]
+
+    def make(self, now_us: int, meta: Meta) -> Holding:
+        self._made += 1
+        meta.made = f"{self._life:x}.{self._made}"
         holding = Holding(self.query, meta, self.shape)
         holding.wanted_us = now_us
-        self.holdings.append(holding)
+        return holding
+
+    def _registered(self, holding: Holding, want: Want) -> list[Effect]:
+        if holding.meta.registered or want.made != holding.meta.made:
+            return []
+        holding.meta.registered = True
         return [self.store(holding)]
 
     def activate(self, holding: Holding) -> list[Effect]:

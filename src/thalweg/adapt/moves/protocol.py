@@ -119,7 +119,7 @@ class Moves:
         if not self.splits and self.union is None and self.manager is None:
             self.processor = Processor(self.query, shape, d, self.times, version)
             self.processor.address = own
-            effects += self.processor.restore(persisted)
+            effects += self.processor.restore(event.seed, persisted)
         phase_us = event.seed % self.times.read_us  # not all at once
         return [
             *effects,

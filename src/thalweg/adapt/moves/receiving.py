@@ -156,10 +156,9 @@ def _prepare(processor: Processor, now_us: int, incoming: Incoming) -> list[Effe
         active=False,
         prepared_for=manifest.move,
     )
-    holding = Holding(processor.query, meta, processor.shape)
+    holding = processor.make(now_us, meta)
     work = holding.resume(incoming.states(), tau)
     holding.tick_work += work
-    holding.wanted_us = now_us
     effects: list[Effect] = []
     for other in list(processor.holdings):  # what is left of an earlier try
         same = other.meta.epoch == meta.epoch and not other.meta.active

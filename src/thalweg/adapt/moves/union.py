@@ -51,6 +51,7 @@ class Track(msgspec.Struct):
     begin: int
     until: int
     frontier: int = 0  # read so far; not kept: what was not said is read again
+    made: str = ""  # the first making of the range that this owner was heard with
 
     @property
     def complete(self) -> int:
@@ -132,11 +133,15 @@ class Union:
         changed = False
         for _, _, part in self.parts.within(message.lo, message.hi):
             if part.epoch == message.epoch:
-                part.epoch = (part.epoch // GENERATION + 1) * GENERATION
-                track = Track(message.owner, part.epoch, FULL, 0, self.said, FOREVER, self.said)
-                part.tracks, part.rows = [track], []
+                self._renew(part, message.owner)
                 changed = True
         return [self._store()] if changed else []
+
+    def _renew(self, part: Part, owner: Address) -> None:
+        """What was said stays; the rest is this owner's, in the next generation of epochs."""
+        part.epoch = (part.epoch // GENERATION + 1) * GENERATION
+        part.tracks = [Track(owner, part.epoch, FULL, 0, self.said, FOREVER, self.said)]
+        part.rows = []
 
     def _follow(self, part: Part, track: Track, given: Given, read_upto: int) -> bool:
         """From an instant on, another owner; but what this one has said is not asked for again."""
@@ -160,7 +165,7 @@ class Union:
         for lo, hi, part in self.parts:
             for t in part.tracks:
                 if t.complete < FOREVER:
-                    want = Want(lo, hi, t.epoch, t.kind, t.tau, t.begin, t.frontier)
+                    want = Want(lo, hi, t.epoch, t.kind, t.tau, t.begin, t.frontier, t.made)
                     by_owner.setdefault(t.owner, []).append(want)
         return [Send(owner, ReadResults(self.said, tuple(w))) for owner, w in by_owner.items()]
 
@@ -177,6 +182,15 @@ class Union:
         return [self._store()] if changed else []
 
     def _take(self, part: Part, track: Track, at: Range, found: ResultsOf) -> bool:
+        if track.epoch == part.epoch and track.made not in ("", found.made):
+            # Its owner has lost it, and with it perhaps the decision to give it away.
+            self._renew(part, track.owner)
+            return True
+        registered = not track.made
+        track.made = track.made or found.made
+        return self._read(part, track, at, found) or registered
+
+    def _read(self, part: Part, track: Track, at: Range, found: ResultsOf) -> bool:
         if not found.start <= track.frontier <= found.upto:
             return False  # a gap is refused; what is known already is trimmed
         upto = min(found.upto, track.until)
@@ -185,8 +199,8 @@ class Union:
             r for r in found.rows if track.frontier <= r[0] < upto and lo <= self._bucket(r) < hi
         ]
         read_upto, track.frontier = track.frontier, upto
-        if found.finished and track.kind == OLD and track.until == FOREVER:
-            track.until = upto
+        if found.finished and track.kind == OLD and upto < track.until:
+            track.until = upto  # lower, where it was made again after its end
             return True
         return found.given is not None and self._follow(part, track, found.given, read_upto)
 
