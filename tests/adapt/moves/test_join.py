@@ -39,7 +39,8 @@ def brute(rows, query=QUERY):
         intervals = [query.windows[leaf].interval(p[0]) for leaf, p in enumerate(parts)]
         start, end = max(i[0] for i in intervals), min(i[1] for i in intervals)
         if start < end and all(i[0] < i[1] for i in intervals):
-            found.append((start, end, (*[p[3] for p in parts], parts[0][2])))
+            key = parts[0][2]
+            found.append((start, end, (*[p[3] for p in parts], key), key, 1))
     return sorted(found)
 
 

@@ -72,5 +72,5 @@ class Balancer:
         tuples = share * sum(x.tuples for x in found)
         rate = share * sum(x.rate for x in found)
         prospect = Prospect(tuples, rate, tuples / max(window, 1e-9), window)
-        cost = cheapest(prospect, s.prices)
+        cost = cheapest(prospect, s.prices, linear=self.query.below is None)
         return cost.way, cost.why

@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 
 from thalweg.adapt.balancing.local import LocalOptimiser, Statistics
+from thalweg.adapt.moves.grouping import Below, added_up
 from thalweg.adapt.moves.join import RangeJoin
 from thalweg.adapt.moves.matching import States, match, reshaped
 from thalweg.adapt.moves.messages import FULL, NEW, OLD, Given, Load, Read, ResultsOf, RowsOf, Want
@@ -85,6 +86,7 @@ class Holding:
         self._entered_from = self.frontier
         self._waiting: list[tuple[int, int, Row]] = []  # read, to enter later: a heap
         self._outbox_from = begin
+        self._grouped = Below(query) if query.below is not None else None
 
     @property
     def range(self) -> Range:
@@ -99,6 +101,7 @@ class Holding:
         found = match(self.query, self.shape, states, at, at)
         self.join = found.join
         self.frontier = self._entered_from = at
+        self._fold()
         # Rows that wait for a slide are read again.
         self.positions = [at - window.delay for window in self.query.windows]
         self._outbox_from = max(self._outbox_from, at)
@@ -143,12 +146,23 @@ class Holding:
             entering.append(self.query.single(leaf, row))
             self._counted[leaf] += 1
         before = self.join.work
-        self.outbox += self.join.tick(entering, upto, self._emits)
+        results = self.join.tick(entering, upto, self._emits)
+        if self._grouped is not None:
+            results = [r for r in self._grouped.apply(results, upto) if r[0] >= self._outbox_from]
+        self.outbox += added_up(results) if self.query.above is not None else results
         self.tick_work += self.join.work - before
         self.frontier = upto
         return True
 
+    def _fold(self) -> None:
+        """Accumulators, from the rows that are there at the frontier."""
+        if self._grouped is not None:
+            self._grouped = Below(self.query)
+            self._grouped.apply(self.join.live(self.frontier), self.frontier)
+
     def _emits(self, combination: Combination) -> bool:
+        if self._grouped is not None:
+            return True  # it needs all of them
         if combination[0] < self._outbox_from:
             return False
         if self.meta.kind != OLD:
@@ -200,7 +214,7 @@ class Holding:
 
     def purge(self) -> dict[Inputs, list[int]]:
         """What nobody can need again: nothing from `acked` on meets it."""
-        return self.join.purge(min(self.meta.acked, self.frontier))
+        return self.join.purge(min(self.meta.acked, self.frontier) - 1)
 
     def reshape(self, shape: Shape) -> int:
         """Another shape from the frontier on; gives the work of recomputing."""
@@ -246,9 +260,10 @@ class Holding:
             }
             piece.join = match(self.query, self.shape, states, self.frontier, self.frontier).join
             piece.frontier, piece.positions = self.frontier, list(self.positions)
+            piece._fold()
             piece._entered_from, piece._outbox_from = self._entered_from, self._outbox_from
             piece.wanted_us = self.wanted_us
-            piece.outbox = [r for r in self.outbox if ours(r[2][-1])]
+            piece.outbox = [r for r in self.outbox if ours(r[3])]
             for entry in self._waiting:
                 if ours(entry[2][2]):
                     heappush(piece._waiting, entry)

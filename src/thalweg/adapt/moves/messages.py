@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import msgspec
 
+from thalweg.adapt.moves.operators import Values
 from thalweg.adapt.moves.query import Result, Row
 from thalweg.overlay.protocol import Address, Message
 
@@ -271,7 +272,7 @@ class Final(msgspec.Struct, frozen=True):
 
     since: int
     upto: int
-    changes: tuple[tuple[int, str, tuple[int, ...]], ...]
+    changes: tuple[tuple[int, str, Values], ...]
 
 
 class Reshaped(msgspec.Struct, frozen=True):

@@ -260,7 +260,7 @@ class Processor:
         effects: list[Effect] = [self.store(holding)]
         holding.purge()
         prefix = self._key(holding, "segment/")
-        gone = [k for k, end in self.stored.items() if end <= m.acked and k.startswith(prefix)]
+        gone = [k for k, end in self.stored.items() if end < m.acked and k.startswith(prefix)]
         for key in gone:
             del self.stored[key]
             effects.append(Persist(key, None))

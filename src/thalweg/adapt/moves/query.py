@@ -12,13 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from thalweg.adapt.moves.operators import Operator
 from thalweg.overlay.generator import stable_hash
 from thalweg.plan.windows import TimeWindow
 
 Row = tuple[int, int, int, int]  # timestamp, position in its stream, key, value
 Parts = tuple[Row | None, ...]  # a row for each input that has been joined so far
 Combination = tuple[int, int, int, Parts]  # start, end, key, parts
-Result = tuple[int, int, tuple[int, ...]]  # valid from start to end: a value of each input, the key
+# A row (a value of each input, the key) is there so many times from start to end; and its key.
+Result = tuple[int, int, tuple[int | None, ...], int, int]
 
 INTERVALS, JOINED = "intervals", "joined"
 
@@ -38,6 +40,7 @@ class Query:
     buckets: int = 128
     residual: tuple[tuple[int, int], ...] = ()
     stamps: str = INTERVALS
+    operator: Operator | None = None  # on the join
 
     def __post_init__(self) -> None:
         if len(self.streams) < 2 or len(self.streams) != len(self.windows):
@@ -50,6 +53,16 @@ class Query:
                 )
         if self.stamps not in (INTERVALS, JOINED):
             raise ValueError(f"stamps are {INTERVALS} or {JOINED}, not {self.stamps!r}")
+        if self.operator is not None and (why := self.operator.misplaced(len(self.streams))):
+            raise ValueError(why)
+
+    @property
+    def below(self) -> Operator | None:
+        return None if self.operator is None or self.operator.above else self.operator
+
+    @property
+    def above(self) -> Operator | None:
+        return self.operator if self.operator is not None and self.operator.above else None
 
     def reach(self, leaf: int) -> int:
         """For how many instants after its timestamp a row may be valid."""
@@ -84,7 +97,10 @@ class Query:
 
     def result(self, combination: Combination) -> Result:
         start, end, key, parts = combination
-        return start, end, (*[part[3] for part in parts if part is not None], key)
+        row = (*[part[3] for part in parts if part is not None], key)
+        if self.operator is not None:
+            row = tuple([row[column] for column in self.operator.columns])
+        return start, end, row, key, 1
 
 
 def ids_of(parts: Parts) -> tuple[tuple[int, int], ...]:

@@ -15,6 +15,7 @@ from collections import Counter
 
 import msgspec
 
+from thalweg.adapt.moves.grouping import Above
 from thalweg.adapt.moves.messages import (
     FULL,
     GENERATION,
@@ -33,12 +34,13 @@ from thalweg.adapt.moves.messages import (
     Said,
     Want,
 )
+from thalweg.adapt.moves.operators import Values
 from thalweg.adapt.moves.query import Query, Result, bucket_of
 from thalweg.adapt.moves.ranges import Range, RangeMap
 from thalweg.overlay.protocol import Address, Deliver, Effect, Persist, Send
 from thalweg.plan.windows import FOREVER
 
-Event = tuple[int, tuple[int, ...], int]  # instant, row, weight
+Event = tuple[int, Values, int]  # instant, row, weight
 
 
 class Track(msgspec.Struct):
@@ -85,8 +87,11 @@ class Union:
         self.started = False
         self.parts: RangeMap[Part] = RangeMap(query.buckets, Part(-1, []), self._divided)
         self._events: dict[int, list[Event]] = {}  # ends to come, by when they were stored
+        self._above = Above(query.above) if query.above is not None else None
 
     def restore(self, persisted: dict[str, bytes]) -> None:
+        if self._above is not None:
+            self._above.restore(persisted)
         for key, value in persisted.items():
             if key == "union":
                 stored = _decode(value)
@@ -111,7 +116,7 @@ class Union:
         return half(left), half(right)
 
     def _bucket(self, result: Result) -> int:
-        return bucket_of(result[2][-1], self.query.buckets)
+        return bucket_of(result[3], self.query.buckets)
 
     # --- who is followed ---
 
@@ -209,16 +214,16 @@ class Union:
         upto = min((part.frontier for _, _, part in self.parts), default=0)
         if not self.started or upto <= self.said or upto == FOREVER:
             return []
-        net: Counter[tuple[int, tuple[int, ...]]] = Counter()
+        net: Counter[tuple[int, Values]] = Counter()
         coming: list[Event] = []
         for _, _, part in self.parts:
-            for start, end, row in part.rows:
+            for start, end, row, _, weight in part.rows:
                 if start < upto:
-                    net[start, row] += 1
+                    net[start, row] += weight
                     if end < upto:
-                        net[end, row] -= 1
-                    else:
-                        coming.append((end, row, -1))
+                        net[end, row] -= weight
+                    elif end < FOREVER:
+                        coming.append((end, row, -weight))
             part.rows = [r for r in part.rows if r[0] >= upto]
         effects: list[Effect] = []
         for number, events in list(self._events.items()):
@@ -232,9 +237,13 @@ class Union:
             self._events[upto] = coming
             effects.append(Persist(f"ends/{upto}", _encode(coming)))
         since, self.said = self.said, upto
+        found = [(instant, row, weight) for (instant, row), weight in net.items() if weight]
+        if self._above is not None:
+            found, stored = self._above.apply(found)
+            effects += stored
         changes = [
             (instant, "+" if weight > 0 else "-", row)
-            for (instant, row), weight in net.items()
+            for instant, row, weight in found
             for _ in range(abs(weight))
         ]
         released = self._let_go()
@@ -264,5 +273,5 @@ class Union:
         return Said(self.said)
 
 
-def _order(change: tuple[int, str, tuple[int, ...]]) -> tuple[int, bool, tuple[int, ...]]:
+def _order(change: tuple[int, str, Values]) -> tuple[int, bool, Values]:
     return change[0], change[1] == "+", change[2]

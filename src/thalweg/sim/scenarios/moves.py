@@ -9,6 +9,7 @@ moves (`moves_strikes.py`).
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import ClassVar
 
 from thalweg.adapt.balancing.policy import Balancer, Settings
@@ -27,7 +28,13 @@ from thalweg.sim.host import Host
 from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.options import FAULTS, Options
 from thalweg.sim.scenario import Scenario
-from thalweg.sim.scenarios.moves_queries import BUCKETS, difference, drawn_query, wanted
+from thalweg.sim.scenarios.moves_queries import (
+    BUCKETS,
+    difference,
+    drawn_operator,
+    drawn_query,
+    wanted,
+)
 from thalweg.sim.scenarios.moves_strikes import CELLS, MANAGER, ROLES, SPLIT, UNION, Strikes
 from thalweg.sim.world import World
 
@@ -50,6 +57,10 @@ class MovesScenario(Scenario):
     def __init__(self, options: Options, generator: Generator) -> None:
         super().__init__(options, generator)
         self.query = drawn_query(generator)
+        others = Generator(seed_of(options.seed, "operator"))
+        if others.chance(0.4):
+            operator = drawn_operator(others, len(self.query.streams))
+            self.query = replace(self.query, operator=operator)
         self.shapes = all_shapes(len(self.query.streams))
         self.domain = generator.between(3, 8) + 2 * len(self.query.streams)
         self.other_version = generator.chance(0.1)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from thalweg.adapt.moves.operators import COUNT, MAX, MIN, SUM, Operator
 from thalweg.adapt.moves.query import Query, Row
 from thalweg.engine.arrivals import Arrival
 from thalweg.engine.reference import evaluate
 from thalweg.overlay.generator import Generator
+from thalweg.plan.aggregates import AggCall
 from thalweg.plan.catalog import Field, StreamDef
 from thalweg.plan.expr import Col, Expr, conjunction
 from thalweg.plan.functions import call
-from thalweg.plan.nodes import Join, Node, Project, Scan, Window
+from thalweg.plan.nodes import Aggregate, Distinct, Join, Node, Project, Scan, Window
 from thalweg.plan.types import BIGINT
 from thalweg.plan.windows import TimeWindow
 
@@ -33,6 +35,22 @@ def drawn_query(generator: Generator) -> Query:
     return Query(tuple(STREAMS[:count]), tuple(windows), BUCKETS, residual)
 
 
+def drawn_operator(generator: Generator, key: int) -> Operator:
+    """An aggregate or DISTINCT, with or without the key among its keys; below where it may be."""
+    values = tuple(range(key))
+    keys = (generator.choice(values),) if generator.chance(0.4) else ()
+    calls: tuple[tuple[str, int], ...] = ()
+    if generator.chance(0.7):
+        calls = ((COUNT, -1),)
+        calls += tuple(
+            [(f, generator.choice(values)) for f in generator.sample((SUM, MIN, MAX), 2)]
+        )
+    if generator.chance(0.6) or not (keys or calls):
+        keys = (*keys, key)
+    above = key not in keys or generator.chance(0.3)
+    return Operator(keys, calls, above)
+
+
 def plan_of(query: Query, instant_us: int) -> Node:
     """The same as a plan, for the reference."""
     leaves = []
@@ -50,14 +68,29 @@ def plan_of(query: Query, instant_us: int) -> Node:
     return Project(Join(tuple(leaves), conjunction(tuple(equal))), tuple(picked), names)
 
 
+def operator_on(operator: Operator, join: Node) -> Node:
+    """The operator as a plan, over the rows of the join."""
+    if not operator.calls:
+        columns = tuple([Col(c, BIGINT) for c in operator.keys])
+        return Distinct(Project(join, columns, tuple([f"d{c}" for c in operator.keys])))
+    calls = [AggCall(f, None if f == COUNT else Col(c, BIGINT)) for f, c in operator.calls]
+    keys = tuple([Col(c, BIGINT) for c in operator.keys])
+    names = tuple([f"a{i}" for i in range(len(keys) + len(calls))])
+    return Aggregate(join, keys, tuple(calls), names)
+
+
 def wanted(
     query: Query, instant_us: int, published: Mapping[int, Sequence[Row]], upto: int
 ) -> list[Change]:
     """The reference's changelog below an instant.
 
-    Key by key: different keys never meet, and results name theirs.
+    Key by key, as different keys never meet; but for an operator whose groups cross keys: it
+    gets the changes of all keys as a relation.
     """
-    plan = plan_of(query, instant_us)
+    plan, operator = plan_of(query, instant_us), query.operator
+    crosses = operator is not None and len(query.streams) not in operator.keys
+    if operator is not None and not crosses:
+        plan = operator_on(operator, plan)
     found: list[Change] = []
     for key in sorted({row[2] for rows in published.values() for row in rows}):
         inputs = {
@@ -67,7 +100,18 @@ def wanted(
             for leaf, rows in published.items()
         }
         found += [(c.ts, c.op, c.row) for c in evaluate(plan, inputs) if c.ts < upto]
-    return sorted(found, key=lambda c: (c[0], c[1] == "+", c[2]))
+    found.sort(key=_order)
+    if operator is None or not crosses:
+        return found
+    fields = tuple([Field(f"c{i}", BIGINT) for i in range(len(query.streams) + 1)])
+    joined = StreamDef("R", fields, "ts", BIGINT, is_relation=True, resolution_us=instant_us)
+    changes = [Arrival(0, c[0], i, c[2], c[1]) for i, c in enumerate(found)]
+    above = evaluate(operator_on(operator, Scan(joined)), {"R": changes})
+    return sorted([(c.ts, c.op, c.row) for c in above if c.ts < upto], key=_order)
+
+
+def _order(change: Change) -> tuple[int, bool, tuple[object, ...]]:
+    return change[0], change[1] == "+", change[2]
 
 
 def difference(found: Sequence[Change], expected: Sequence[Change]) -> str | None:
