@@ -100,8 +100,23 @@ def test_a_range_that_is_made_again_for_a_late_question_is_not_given_away_again(
     late = ReadResults(0, (Want(0, 8, 3, FULL, 0, 0, 0, sender.holdings[0].meta.made),))
     sender.results(2, "u", late)
     again = ComputePartitionsToMove("y", "ptlb", "p3", 0.5, 2, 5)
-    (answer,) = answers(told(sender, "ptlb", again))
-    assert isinstance(answer, Refused)
+    assert answers(told(sender, "ptlb", again)) == []  # not before it is registered
+    by_share = ComputePartitionsToMove("z", "ptlb", "p3", 1.0)
+    (answer,) = answers(told(sender, "ptlb", by_share))
+    assert isinstance(answer, PartitionsToMove)
+    assert not (answer.lo < 5 and answer.hi > 2)
+
+
+def test_named_buckets_that_are_elsewhere_or_in_pieces_say_so(sender):
+    chosen(sender, "ptlb")
+    (answer,) = answers(told(sender, "ptlb", ComputePartitionsToMove("y", "ptlb", "p3", 0.5, 1, 4)))
+    assert answer == Refused(
+        "y", "buckets 1 to 3 are here in pieces, 0 to 1, 2 to 4: move them one by one"
+    )
+    (answer,) = answers(told(sender, "ptlb", ComputePartitionsToMove("y", "ptlb", "p3", 0.5, 2, 5)))
+    assert answer == Refused("y", "buckets 2 to 4 are on the move")
+    (answer,) = answers(told(sender, "ptlb", ComputePartitionsToMove("y", "ptlb", "p3", 0.5, 2, 9)))
+    assert answer == Refused("y", "buckets 2 to 8 are not all here")
 
 
 def conversation(union, processor):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import msgspec
 
+from thalweg.adapt.moves.choosing import compute
 from thalweg.adapt.moves.messages import (
     Aborted,
     ComputePartitionsToMove,
@@ -37,7 +38,6 @@ from thalweg.adapt.moves.way import (
     REACTIVATE_OTHERS,
     REACTIVATE_SENDER,
     Step,
-    compute,
     reactivate,
     receiver_of,
     redirect,

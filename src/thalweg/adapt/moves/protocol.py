@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from thalweg.adapt.moves import shipping
 from thalweg.adapt.moves.directory import Directory, Times
-from thalweg.adapt.moves.manager import Decide, Manager, StartMove
+from thalweg.adapt.moves.manager import Decide, Manager
 from thalweg.adapt.moves.messages import (
     SHARED,
     Abort,
@@ -39,6 +39,7 @@ from thalweg.adapt.moves.messages import (
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.query import Query
 from thalweg.adapt.moves.receiving import Copied, Received
+from thalweg.adapt.moves.records import StartMove
 from thalweg.adapt.moves.shapes import Shape
 from thalweg.adapt.moves.split import Split
 from thalweg.adapt.moves.union import Union
@@ -228,9 +229,11 @@ class Moves:
         self, manager: Manager, now_us: int, sender: Address, message: Message
     ) -> list[Effect]:
         if isinstance(message, Report):
-            return manager.report(now_us, sender, message)
+            manager.watch.report(now_us, sender, message)
+            return []
         if isinstance(message, Goodbye):
-            return manager.goodbye(sender)
+            manager.watch.goodbye(sender)
+            return []
         if isinstance(message, Register):
             return manager.followed(now_us, message)
         return manager.answered(now_us, sender, message)

@@ -19,19 +19,19 @@ from __future__ import annotations
 
 import msgspec
 
+from thalweg.adapt.moves.choosing import compute
 from thalweg.adapt.moves.directory import Directory
 from thalweg.adapt.moves.holding import Holding, Meta
 from thalweg.adapt.moves.messages import NEW, Aborted, ComputePartitionsToMove, Given, Refused
 from thalweg.adapt.moves.operators import not_linear
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.ranges import overlap
+from thalweg.adapt.moves.records import Move
 from thalweg.adapt.moves.split import Split
 from thalweg.adapt.moves.way import (
     COMPUTE,
     Asked,
-    Move,
     Step,
-    compute,
     sender_of,
     splits_of,
     stale,

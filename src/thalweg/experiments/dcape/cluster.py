@@ -194,8 +194,7 @@ class Cluster:
             f"m{m}": (Load(0, self.setting.buckets, 0, True, 0, self._tuples(m)),)
             for m in range(self.setting.machines)
         }
-        request = self._balancer.decide(second * 1_000_000, loads)
-        if request is not None:
+        for request in self._balancer.decide(second * 1_000_000, loads)[:1]:  # one at a time
             self.ran.why.append(f"{second} s: {request.why}")
             self._move(int(request.sender[1:]), int(request.receiver[1:]), request.share, second)
 

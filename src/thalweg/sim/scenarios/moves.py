@@ -14,11 +14,12 @@ from typing import ClassVar
 
 from thalweg.adapt.balancing.policy import Balancer, Settings
 from thalweg.adapt.moves.directory import Directory, Times
-from thalweg.adapt.moves.manager import Decide, Ended, StartMove, Stepped
+from thalweg.adapt.moves.manager import Decide
 from thalweg.adapt.moves.messages import Assign, Final, Publish, Published, Reshape, Reshaped
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.protocol import Moves
 from thalweg.adapt.moves.query import Row
+from thalweg.adapt.moves.records import Ended, StartMove, Stepped
 from thalweg.adapt.moves.shapes import all_shapes
 from thalweg.adapt.moves.ways import WAYS
 from thalweg.overlay.generator import Generator, seed_of
@@ -58,6 +59,7 @@ class MovesScenario(Scenario):
         super().__init__(options, generator)
         self.query = drawn_query(generator)
         others = Generator(seed_of(options.seed, "operator"))
+        self.at_once = others.choice((1, 2, 4))
         if others.chance(0.4):
             operator = drawn_operator(others, len(self.query.streams))
             self.query = replace(self.query, operator=operator)
@@ -148,10 +150,19 @@ class MovesScenario(Scenario):
         hosts = [h.address for h in world.up() if h.address not in ROLES]
         if len(hosts) < 2 or not world.hosts[MANAGER].is_up:
             return
-        sender, receiver = self.generator.sample(hosts, 2)
-        way = self.generator.choice((*WAYS, *self.strikes.ways))
-        share = self.generator.choice((0.2, 0.5, 0.8))
-        world.call(MANAGER, "moves", StartMove(sender, receiver, share, way))
+        g, manager = self.generator, moves_at(world.hosts[MANAGER]).manager
+        assert manager is not None
+        sender, receiver = g.sample(hosts, 2)
+        way = g.choice((*WAYS, *self.strikes.ways))
+        if len(manager.moves) + len(manager.waiting) < self.at_once:
+            share = g.choice((0.2, 0.5, 0.8))
+            world.call(MANAGER, "moves", StartMove(sender, receiver, share, way))
+        elif len(manager.waiting) < 2 and g.chance(0.3):  # the same buckets, once more
+            known = [m for m in manager.moves.values() if m.lo >= 0]
+            for m in known[:1]:
+                to = sender if m.receiver != sender else receiver
+                again = StartMove(m.receiver, to, 0.0, way, lo=m.lo, hi=m.hi)
+                world.call(MANAGER, "moves", again)
 
     def _reshape(self, world: World) -> None:
         hosts = [h.address for h in world.up() if h.address not in ROLES]
@@ -246,8 +257,8 @@ class MovesScenario(Scenario):
         union = moves_at(world.hosts[UNION]).union
         assert manager is not None
         assert union is not None
-        if manager.move is not None and not self.balances:
-            return f"a move is open: {manager.move}"
+        if (manager.moves or manager.waiting) and not self.balances:
+            return f"moves are open: {manager.moves}, {manager.waiting}"
         owned: list[tuple[int, int, Address]] = []
         for host in world.up():
             processor = processor_at(host)
