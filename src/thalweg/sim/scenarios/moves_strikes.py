@@ -28,7 +28,7 @@ FAULTS = (
 )
 STEPS = tuple((way.name, step.name) for way in WAYS.values() for step in way.steps)
 CELLS = tuple((f"{way} {step}", fault) for way, step in STEPS for fault in FAULTS)
-AIMS = 3  # cells of a seed
+AIMS = (2, 4, 8)  # cells of a seed, drawn
 
 
 class Strikes:
@@ -36,7 +36,7 @@ class Strikes:
         self, seed: int, latency_us: int, can_spare: Callable[[World, Host], bool]
     ) -> None:
         self._generator = Generator(seed_of(seed, "strikes"))
-        self.aims = [self._generator.choice(CELLS) for _ in range(AIMS)]
+        self.aims = [self._generator.choice(CELLS) for _ in range(self._generator.choice(AIMS))]
         self.met: set[tuple[str, str]] = set()
         self.open: dict[str, Stepped] = {}  # by move
         self._latency_us = latency_us
