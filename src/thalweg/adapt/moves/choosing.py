@@ -10,6 +10,7 @@ from thalweg.adapt.moves.holding import Holding, Pending
 from thalweg.adapt.moves.messages import ComputePartitionsToMove, PartitionsToMove, Refused
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.ranges import Range, overlap, without
+from thalweg.adapt.moves.weighing import cuts, hottest, pieces, rows_by_key, rows_by_position
 from thalweg.overlay.protocol import Address, Effect, Send
 
 
@@ -63,19 +64,23 @@ def _nearest(processor: Processor, message: ComputePartitionsToMove) -> tuple[Ho
     movable = [h for h in processor.holdings if h.is_movable]
     if not movable:
         raise CantMove("nothing here can move now")
-    total = sum(sum(h.by_bucket()) + 1 for h in movable)
-    wanted = message.share * total
-    best: tuple[float, int, int, int, Holding] | None = None
+    everything = rows_by_key(movable)
+    wanted = message.share * everything.total()
+    starts = cuts(everything, processor.query.buckets)
+    inside = rows_by_position(everything, processor.query.buckets)
+    best: tuple[float, int, Range, Holding] | None = None
     for holding in movable:
-        weight = 0
-        for width, count in enumerate(holding.by_bucket(), 1):  # what stays is one range too
-            weight += count
-            lo = holding.meta.lo
-            found = (abs(weight - wanted), width, lo, lo + width, holding)
-            if best is None or found[:3] < best[:3]:
+        weight, lo = 0, holding.meta.lo
+        for _, hi, rows in pieces(holding.range, starts, inside):  # what stays is one range
+            weight += rows
+            found = (abs(weight - wanted), hi - lo, (lo, hi), holding)
+            if best is None or found[:2] < best[:2]:
                 best = found
     assert best is not None
-    return best[4], (best[2], best[3])
+    hot = hottest(everything)
+    if hot is not None and best[0] >= wanted:
+        raise CantMove(f"{hot.text()}: no cut makes this node lighter")
+    return best[3], best[2]
 
 
 def _lowest(holding: Holding) -> int:

@@ -285,14 +285,6 @@ class Holding:
         tuples = sum(len(s) for t in self.join.tables.values() for s in t.segments.values())
         return Load(m.lo, m.hi, m.epoch, self.is_movable, self.tick_work, tuples)
 
-    def by_bucket(self) -> list[int]:
-        """Kept rows of each bucket: what D-CAPE measures load by."""
-        counts = [0] * (self.meta.hi - self.meta.lo)
-        for table in self.join.tables.values():
-            for combination in table.rows():
-                counts[bucket_of(combination[2], self.query.buckets) - self.meta.lo] += 1
-        return counts
-
 
 def _copy(meta: Meta, **changes: Any) -> Meta:
     return msgspec.structs.replace(meta, **changes)

@@ -129,11 +129,23 @@ class Load(msgspec.Struct, frozen=True, array_like=True):
     tuples: int
 
 
+class HotKey(msgspec.Struct, frozen=True, array_like=True):
+    """A key that has much of a node's rows: no cut divides it."""
+
+    key: int
+    rows: int
+    of: int
+
+    def text(self) -> str:
+        return f"key {self.key} has {self.rows} of {self.of} rows here"
+
+
 class Report(Message, frozen=True):
     """A processor's: what it has, and what that costs."""
 
     loads: tuple[Load, ...]
     version: str
+    hottest: HotKey | None = None
 
 
 class Goodbye(Message, frozen=True):

@@ -34,6 +34,7 @@ from thalweg.adapt.moves.ranges import Range, overlap, without
 from thalweg.adapt.moves.shapes import Shape, parse
 from thalweg.adapt.moves.shipping import Incoming, decode_segment
 from thalweg.adapt.moves.tables import Segment
+from thalweg.adapt.moves.weighing import hottest, rows_by_key
 from thalweg.overlay.protocol import Address, Deliver, Effect, Persist, Send
 
 ACKED_EVERY = (
@@ -363,7 +364,8 @@ class Processor:
         loads = tuple([h.load() for h in self.holdings if h.meta.active])
         for holding in self.holdings:
             holding.tick_work = 0
-        return [Send(self.directory.manager, Report(loads, self.version))]
+        hot = hottest(rows_by_key(self.owned()))
+        return [Send(self.directory.manager, Report(loads, self.version, hot))]
 
     def goodbye(self) -> list[Effect]:
         return [Send(self.directory.manager, Goodbye())]

@@ -26,9 +26,13 @@ INTERVALS, JOINED = "intervals", "joined"
 
 
 @lru_cache(maxsize=1 << 16)
+def hash_of(key: int) -> int:
+    """64 bits of BLAKE2b over the key's decimal text: the same at every node."""
+    return stable_hash(str(key))
+
+
 def bucket_of(key: int, buckets: int) -> int:
-    """A range of the 64 bits of BLAKE2b over the key's decimal text: the same at every node."""
-    return (stable_hash(str(key)) * buckets) >> 64
+    return (hash_of(key) * buckets) >> 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class Query:
 
     streams: tuple[str, ...]
     windows: tuple[TimeWindow, ...]
-    buckets: int = 128
+    buckets: int = 128  # how finely ranges can be cut
     residual: tuple[tuple[int, int], ...] = ()
     stamps: str = INTERVALS
     operator: Operator | None = None  # on the join

@@ -8,7 +8,7 @@ tells it.
 from __future__ import annotations
 
 from thalweg.adapt.moves.directory import Times
-from thalweg.adapt.moves.messages import Fence, Followed, Load, Report
+from thalweg.adapt.moves.messages import Fence, Followed, HotKey, Load, Report
 from thalweg.overlay.protocol import Address
 
 
@@ -16,6 +16,7 @@ class Watch:
     def __init__(self, times: Times) -> None:
         self.loads: dict[Address, tuple[Load, ...]] = {}
         self.register: tuple[Followed, ...] = ()  # whom the union follows
+        self.hottest: dict[Address, HotKey] = {}
         self.fenced = 0
         self._times = times
         self._heard_us: dict[Address, int] = {}
@@ -23,10 +24,14 @@ class Watch:
     def report(self, now_us: int, sender: Address, message: Report) -> None:
         self._heard_us[sender] = now_us
         self.loads[sender] = message.loads
+        self.hottest.pop(sender, None)
+        if message.hottest is not None:
+            self.hottest[sender] = message.hottest
 
     def goodbye(self, sender: Address) -> None:
         self._heard_us.pop(sender, None)
         self.loads.pop(sender, None)
+        self.hottest.pop(sender, None)
 
     def processors(self, now_us: int) -> list[Address]:
         """Those that count as alive."""

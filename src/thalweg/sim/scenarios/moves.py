@@ -31,6 +31,7 @@ from thalweg.sim.options import FAULTS, Options
 from thalweg.sim.scenario import Scenario
 from thalweg.sim.scenarios.moves_queries import (
     BUCKETS,
+    FINE,
     difference,
     drawn_operator,
     drawn_query,
@@ -60,6 +61,9 @@ class MovesScenario(Scenario):
         self.query = drawn_query(generator)
         others = Generator(seed_of(options.seed, "operator"))
         self.at_once = others.choice((1, 2, 4))
+        # One key has half of the rows; joins of more streams would drown in its results.
+        self.hot_key = others.chance(0.5) and len(self.query.streams) == 2
+        self.query = replace(self.query, buckets=others.choice((BUCKETS, FINE)))
         if others.chance(0.4):
             operator = drawn_operator(others, len(self.query.streams))
             self.query = replace(self.query, operator=operator)
@@ -122,6 +126,8 @@ class MovesScenario(Scenario):
             home = world.hosts[self.directory.splits[leaf]]
             if home.is_up:
                 key, value = self.generator.below(self.domain), self.generator.below(3)
+                if self.hot_key and self.generator.chance(0.5):
+                    key = 0
                 world.call(home.address, "moves", Publish(leaf, key, value))
         if self.generator.chance(0.2):
             self._move(world)
@@ -137,13 +143,14 @@ class MovesScenario(Scenario):
         if len(up) < self.options.nodes - len(ROLES):
             return
         self._assigned = True
-        half = BUCKETS // 2  # one has half of the load, as in D-CAPE's experiments
+        buckets = self.query.buckets
+        half = buckets // 2  # one has half of the load, as in D-CAPE's experiments
         rest = up[1:] or up
-        each = (BUCKETS - half) // len(rest)
+        each = (buckets - half) // len(rest)
         parts = [(0, half, up[0])]
         for i, address in enumerate(rest):
             lo = half + i * each
-            parts.append((lo, BUCKETS if i == len(rest) - 1 else lo + each, address))
+            parts.append((lo, buckets if i == len(rest) - 1 else lo + each, address))
         world.call(UNION, "moves", Assign(tuple(parts)))
 
     def _move(self, world: World) -> None:
@@ -167,10 +174,10 @@ class MovesScenario(Scenario):
     def _reshape(self, world: World) -> None:
         hosts = [h.address for h in world.up() if h.address not in ROLES]
         if hosts:
-            lo = self.generator.below(BUCKETS)
+            lo = self.generator.below(self.query.buckets)
             shape = self.generator.choice(self.shapes).text(self.query.streams)
             address = self.generator.choice(hosts)
-            world.call(address, "moves", Reshape(lo, BUCKETS, shape))
+            world.call(address, "moves", Reshape(lo, self.query.buckets, shape))
 
     def _stop(self, world: World, host: Host) -> None:
         if host.is_up:
@@ -272,10 +279,13 @@ class MovesScenario(Scenario):
                     return f"{host.address} has a move open: {m.pending}"
         if self.balances:
             return None
-        counts = Counter(b for lo, hi, _ in owned for b in range(lo, hi))
-        for bucket in range(BUCKETS):
-            if counts[bucket] != 1:
-                return f"bucket {bucket} has {counts[bucket]} owners"
+        at = 0
+        for lo, hi, _ in sorted(owned):
+            if lo != at:
+                return f"bucket {min(lo, at)} has {'no owner' if lo > at else 'two owners'}"
+            at = hi
+        if at != self.query.buckets:
+            return f"bucket {at} has no owner"
         for lo, hi, part in union.parts:
             if len(part.tracks) != 1:
                 return f"buckets {lo} to {hi - 1} have {len(part.tracks)} tracks"

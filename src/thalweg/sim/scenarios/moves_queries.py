@@ -20,6 +20,7 @@ from thalweg.plan.windows import TimeWindow
 
 STREAMS = "ABCD"
 BUCKETS = 128
+FINE = 1 << 24  # as narrow as the engine's narrowest bucket
 
 Change = tuple[int, str, tuple[object, ...]]
 
