@@ -2,29 +2,31 @@
 
 import pytest
 
-from thalweg.adapt.moves.directory import Directory, Times
-from thalweg.adapt.moves.holding import Meta
-from thalweg.adapt.moves.messages import (
+from thalweg.adapt.moves.data import (
     FULL,
     GENERATION,
     OLD,
-    Aborted,
-    Assign,
-    ComputePartitionsToMove,
     Given,
-    PartitionsToMove,
-    Reactivated,
-    ReactivatePartitions,
     ReadResults,
-    Refused,
     Release,
     Results,
     Want,
+)
+from thalweg.adapt.moves.directory import Directory, Times
+from thalweg.adapt.moves.holding import Meta
+from thalweg.adapt.moves.messages import (
+    Aborted,
+    ComputePartitionsToMove,
+    PartitionsToMove,
+    Reactivated,
+    ReactivatePartitions,
+    Refused,
 )
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.ptlb import DuplicatePartitions, Duplicating
 from thalweg.adapt.moves.query import Query
 from thalweg.adapt.moves.receiving import freeze
+from thalweg.adapt.moves.requests import Assign
 from thalweg.adapt.moves.shapes import mjoin
 from thalweg.adapt.moves.union import Union
 from thalweg.adapt.moves.ways import WAYS

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from thalweg.adapt.moves.data import NEW, OLD, RowsOf
 from thalweg.adapt.moves.holding import Holding, Meta
 from thalweg.adapt.moves.join import RangeJoin
 from thalweg.adapt.moves.matching import match, reshaped
-from thalweg.adapt.moves.messages import NEW, OLD, RowsOf
 from thalweg.adapt.moves.query import Query, ids_of
 from thalweg.adapt.moves.shapes import all_shapes, left_deep, mjoin, parse
 from thalweg.plan.windows import TimeWindow

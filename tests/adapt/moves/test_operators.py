@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from thalweg.adapt.moves.data import RowsOf
 from thalweg.adapt.moves.directory import Directory, Times
 from thalweg.adapt.moves.grouping import Above, added_up
 from thalweg.adapt.moves.holding import Holding, Meta
-from thalweg.adapt.moves.messages import ComputePartitionsToMove, PartitionsToMove, Refused, RowsOf
+from thalweg.adapt.moves.messages import ComputePartitionsToMove, PartitionsToMove, Refused
 from thalweg.adapt.moves.operators import COUNT, MAX, MIN, SUM, Groups, Operator
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.query import Query

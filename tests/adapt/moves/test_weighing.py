@@ -6,11 +6,13 @@ from itertools import pairwise
 import pytest
 
 from thalweg.adapt.moves.choosing import CantMove, _nearest
+from thalweg.adapt.moves.data import RowsOf
 from thalweg.adapt.moves.directory import Directory, Times
 from thalweg.adapt.moves.holding import Meta
-from thalweg.adapt.moves.messages import ComputePartitionsToMove, HotKey, Report, RowsOf
+from thalweg.adapt.moves.messages import ComputePartitionsToMove
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.query import Query, bucket_of
+from thalweg.adapt.moves.reports import HotKey, Report
 from thalweg.adapt.moves.shapes import mjoin
 from thalweg.adapt.moves.watch import Watch
 from thalweg.adapt.moves.weighing import MANY, cuts, hottest
@@ -53,8 +55,7 @@ def test_no_bucket_but_that_of_one_key_has_more_than_a_fraction_of_the_rows():
     counts = Counter(dict.fromkeys(range(400), 3)) + Counter({7: 900})
     starts = [*cuts(counts, FINE), FINE]
     of = {
-        at: [k for k in counts if at <= bucket_of(k, FINE) < upto]
-        for at, upto in pairwise(starts)
+        at: [k for k in counts if at <= bucket_of(k, FINE) < upto] for at, upto in pairwise(starts)
     }
     heavy = [keys for keys in of.values() if sum(counts[k] for k in keys) > counts.total() / 64]
     assert heavy == [[7]]

@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 from tests.sim.scenarios.swarm import is_caught
 
+from thalweg.adapt.moves.data import FULL, NEW
 from thalweg.adapt.moves.holding import Holding
 from thalweg.adapt.moves.join import RangeJoin
-from thalweg.adapt.moves.messages import FULL, NEW
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.shipping import Incoming
 from thalweg.adapt.moves.split import Split

@@ -23,12 +23,13 @@ from typing import Any
 import msgspec
 
 from thalweg.adapt.balancing.local import LocalOptimiser, Statistics
+from thalweg.adapt.moves.data import FULL, NEW, OLD, Given, Read, ResultsOf, RowsOf, Want
 from thalweg.adapt.moves.grouping import Below, added_up
 from thalweg.adapt.moves.join import RangeJoin
 from thalweg.adapt.moves.matching import States, match, reshaped
-from thalweg.adapt.moves.messages import FULL, NEW, OLD, Given, Load, Read, ResultsOf, RowsOf, Want
 from thalweg.adapt.moves.query import Combination, Query, Result, Row, bucket_of
 from thalweg.adapt.moves.ranges import Range
+from thalweg.adapt.moves.reports import Load
 from thalweg.adapt.moves.shapes import Inputs, Shape
 from thalweg.adapt.moves.tables import Segment
 from thalweg.overlay.protocol import Address

@@ -16,8 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from thalweg.adapt.moves.directory import Directory, Times
-from thalweg.adapt.moves.messages import Abort, Aborted, Discard, Load, Refused, Register
+from thalweg.adapt.moves.messages import Abort, Aborted, Discard, Refused
 from thalweg.adapt.moves.records import Ended, Move, StartMove, Stepped
+from thalweg.adapt.moves.reports import Load, Register
 from thalweg.adapt.moves.watch import Watch
 from thalweg.adapt.moves.way import Step
 from thalweg.adapt.moves.ways import WAYS

@@ -24,11 +24,7 @@ import msgspec
 
 from thalweg.adapt.moves.choosing import compute
 from thalweg.adapt.moves.directory import Directory
-from thalweg.adapt.moves.messages import (
-    Aborted,
-    ComputePartitionsToMove,
-    ReactivatePartitions,
-)
+from thalweg.adapt.moves.messages import Aborted, ComputePartitionsToMove, ReactivatePartitions
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.receiving import Received, freeze, receive, send_manifest, serve
 from thalweg.adapt.moves.records import Move

@@ -17,11 +17,7 @@ from __future__ import annotations
 import msgspec
 
 from thalweg.adapt.moves.choosing import compute
-from thalweg.adapt.moves.messages import (
-    Aborted,
-    ComputePartitionsToMove,
-    ReactivatePartitions,
-)
+from thalweg.adapt.moves.messages import Aborted, ComputePartitionsToMove, ReactivatePartitions
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.receiving import (
     Copied,

@@ -13,24 +13,13 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from thalweg.adapt.moves.data import OLD, Given, ReadResults, ReadRows, Release, Results, Rows, Want
 from thalweg.adapt.moves.directory import Directory, Times
 from thalweg.adapt.moves.holding import Holding, Meta
-from thalweg.adapt.moves.messages import (
-    OLD,
-    Given,
-    Goodbye,
-    ReadResults,
-    ReadRows,
-    Release,
-    Report,
-    Reshape,
-    Reshaped,
-    Results,
-    Rows,
-    Want,
-)
 from thalweg.adapt.moves.query import Query
 from thalweg.adapt.moves.ranges import Range, overlap, without
+from thalweg.adapt.moves.reports import Goodbye, Report
+from thalweg.adapt.moves.requests import Reshape, Reshaped
 from thalweg.adapt.moves.shapes import Shape, parse
 from thalweg.adapt.moves.shipping import Incoming, decode_segment
 from thalweg.adapt.moves.tables import Segment

@@ -13,33 +13,23 @@ from __future__ import annotations
 from typing import ClassVar
 
 from thalweg.adapt.moves import shipping
+from thalweg.adapt.moves.data import ReadResults, ReadRows, Release, Results, Rows, Said
 from thalweg.adapt.moves.directory import Directory, Times
 from thalweg.adapt.moves.manager import Decide, Manager
 from thalweg.adapt.moves.messages import (
     SHARED,
     Abort,
     Aborted,
-    Assign,
     ComputePartitionsToMove,
     Discard,
-    Fence,
-    Goodbye,
-    Publish,
     ReactivatePartitions,
-    ReadResults,
-    ReadRows,
-    Register,
-    Release,
-    Report,
-    Reshape,
-    Results,
-    Rows,
-    Said,
 )
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.query import Query
 from thalweg.adapt.moves.receiving import Copied, Received
 from thalweg.adapt.moves.records import StartMove
+from thalweg.adapt.moves.reports import Fence, Goodbye, Register, Report
+from thalweg.adapt.moves.requests import Assign, Publish, Reshape
 from thalweg.adapt.moves.shapes import Shape
 from thalweg.adapt.moves.split import Split
 from thalweg.adapt.moves.union import Union

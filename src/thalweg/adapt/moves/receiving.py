@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from thalweg.adapt.moves.data import FULL
 from thalweg.adapt.moves.holding import Holding, Meta
-from thalweg.adapt.moves.messages import FULL, Refused
+from thalweg.adapt.moves.messages import Refused
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.shipping import (
     AT_ONCE,

@@ -15,28 +15,25 @@ from collections import Counter
 
 import msgspec
 
-from thalweg.adapt.moves.grouping import Above
-from thalweg.adapt.moves.messages import (
+from thalweg.adapt.moves.data import (
     FULL,
     GENERATION,
     NEW,
     OLD,
-    Assign,
-    Fence,
-    Final,
-    Followed,
     Given,
     ReadResults,
-    Register,
     Release,
     Results,
     ResultsOf,
     Said,
     Want,
 )
+from thalweg.adapt.moves.grouping import Above
 from thalweg.adapt.moves.operators import Values
 from thalweg.adapt.moves.query import Query, Result, bucket_of
 from thalweg.adapt.moves.ranges import Range, RangeMap
+from thalweg.adapt.moves.reports import Fence, Followed, Register
+from thalweg.adapt.moves.requests import Assign, Final
 from thalweg.overlay.protocol import Address, Deliver, Effect, Persist, Send
 from thalweg.plan.windows import FOREVER
 

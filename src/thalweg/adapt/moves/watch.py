@@ -8,7 +8,7 @@ tells it.
 from __future__ import annotations
 
 from thalweg.adapt.moves.directory import Times
-from thalweg.adapt.moves.messages import Fence, Followed, HotKey, Load, Report
+from thalweg.adapt.moves.reports import Fence, Followed, HotKey, Load, Report
 from thalweg.overlay.protocol import Address
 
 

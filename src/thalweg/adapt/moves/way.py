@@ -15,12 +15,12 @@ from typing import Any, Protocol
 
 import msgspec
 
+from thalweg.adapt.moves.data import Given
 from thalweg.adapt.moves.directory import Directory
 from thalweg.adapt.moves.messages import (
     Aborted,
     ComputePartitionsToMove,
     Discard,
-    Given,
     PartitionsToMove,
     Reactivated,
     ReactivatePartitions,

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 from thalweg.adapt.moves.holding import Holding
-from thalweg.adapt.moves.messages import HotKey
 from thalweg.adapt.moves.query import bucket_of, hash_of
 from thalweg.adapt.moves.ranges import Range
+from thalweg.adapt.moves.reports import HotKey
 from thalweg.plan.buckets import divided, is_hot
 
 MANY = 100  # rows kept here; fewer tell nothing

@@ -16,8 +16,8 @@ from thalweg.adapt.balancing.local import LocalOptimiser, Statistics
 from thalweg.adapt.balancing.policy import Balancer, Settings
 from thalweg.adapt.moves.join import Emits, RangeJoin
 from thalweg.adapt.moves.matching import reshaped
-from thalweg.adapt.moves.messages import Load
 from thalweg.adapt.moves.query import Combination, Query, Row, bucket_of
+from thalweg.adapt.moves.reports import Load
 from thalweg.adapt.moves.shapes import Shape, left_deep
 from thalweg.adapt.moves.ways import MSLB, PTLB
 from thalweg.experiments.dcape.arrivals import Arrivals
