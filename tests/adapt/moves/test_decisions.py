@@ -13,7 +13,6 @@ from thalweg.adapt.moves.data import (
     Want,
 )
 from thalweg.adapt.moves.directory import Directory, Times
-from thalweg.adapt.moves.holding import Meta
 from thalweg.adapt.moves.messages import (
     Aborted,
     ComputePartitionsToMove,
@@ -22,6 +21,7 @@ from thalweg.adapt.moves.messages import (
     ReactivatePartitions,
     Refused,
 )
+from thalweg.adapt.moves.meta import Meta
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.ptlb import DuplicatePartitions, Duplicating
 from thalweg.adapt.moves.query import Query

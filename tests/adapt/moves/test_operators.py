@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from thalweg.adapt.moves.data import RowsOf
 from thalweg.adapt.moves.directory import Directory, Times
 from thalweg.adapt.moves.grouping import Above, added_up
-from thalweg.adapt.moves.holding import Holding, Meta
+from thalweg.adapt.moves.holding import Holding
 from thalweg.adapt.moves.messages import ComputePartitionsToMove, PartitionsToMove, Refused
+from thalweg.adapt.moves.meta import Meta
 from thalweg.adapt.moves.operators import COUNT, MAX, MIN, SUM, Groups, Operator
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.query import Query
@@ -74,7 +75,7 @@ def feed(target, inputs, upto):
 
 
 def changes(*holdings):
-    return Counter((r[0], r[2], r[4]) for h in holdings for r in h.outbox)
+    return Counter((r[0], r[2], r[4]) for h in holdings for r in h.outbox.rows)
 
 
 @settings(max_examples=60, deadline=None)

@@ -8,8 +8,8 @@ import pytest
 from thalweg.adapt.moves.choosing import CantMove, _nearest
 from thalweg.adapt.moves.data import RowsOf
 from thalweg.adapt.moves.directory import Directory, Times
-from thalweg.adapt.moves.holding import Meta
 from thalweg.adapt.moves.messages import ComputePartitionsToMove
+from thalweg.adapt.moves.meta import Meta
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.query import Query, bucket_of
 from thalweg.adapt.moves.reports import HotKey, Report

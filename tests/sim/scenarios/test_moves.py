@@ -6,6 +6,7 @@ import pytest
 from tests.sim.scenarios.swarm import is_caught
 
 from thalweg.adapt.moves.data import FULL, NEW
+from thalweg.adapt.moves.durable import Disk
 from thalweg.adapt.moves.holding import Holding
 from thalweg.adapt.moves.join import RangeJoin
 from thalweg.adapt.moves.processor import Processor
@@ -26,7 +27,7 @@ class Impatient(MovesScenario):
 
 
 def says_new_with_new_too(self, combination):
-    return combination[0] >= self._outbox_from
+    return combination[0] >= self.outbox.since
 
 
 def begins_with_old_rows_too(self, now_us, meta):
@@ -107,7 +108,7 @@ RESTORE_UNION, PUBLISH = Union.restore, Split.publish
         (RangeJoin, "recompute", drops_unmatched_without_recomputing),
         (Incoming, "states", loses_a_segment),
         (Holding, "advance", crosses_the_cap),
-        (Processor, "_store_segment", keeps_no_windows),
+        (Disk, "segment", keeps_no_windows),
         (Union, "_take", counts_twice),
         (Union, "_follow", follows_without_tracks),
         (Union, "restore", forgets_ends),

@@ -6,8 +6,9 @@ sender never meet.
 
 from __future__ import annotations
 
-from thalweg.adapt.moves.holding import Holding, Pending
+from thalweg.adapt.moves.holding import Holding
 from thalweg.adapt.moves.messages import ComputePartitionsToMove, PartitionsToMove, Refused
+from thalweg.adapt.moves.meta import Pending
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.ranges import Range, overlap, without
 from thalweg.adapt.moves.weighing import cuts, hottest, pieces, rows_by_key, rows_by_position

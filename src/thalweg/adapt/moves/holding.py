@@ -23,49 +23,18 @@ from typing import Any
 import msgspec
 
 from thalweg.adapt.balancing.local import LocalOptimiser, Statistics
-from thalweg.adapt.moves.data import FULL, NEW, OLD, Given, Read, ResultsOf, RowsOf, Want
+from thalweg.adapt.moves.data import FULL, NEW, OLD, Read, ResultsOf, RowsOf, Want
 from thalweg.adapt.moves.grouping import Below, added_up
 from thalweg.adapt.moves.join import RangeJoin
 from thalweg.adapt.moves.matching import States, match, reshaped
-from thalweg.adapt.moves.query import Combination, Query, Result, Row, bucket_of
+from thalweg.adapt.moves.meta import Meta
+from thalweg.adapt.moves.outbox import Outbox
+from thalweg.adapt.moves.query import Combination, Query, Row, bucket_of
 from thalweg.adapt.moves.ranges import Range
 from thalweg.adapt.moves.reports import Load
 from thalweg.adapt.moves.shapes import Inputs, Shape
 from thalweg.adapt.moves.tables import Segment
-from thalweg.overlay.protocol import Address
 from thalweg.plan.windows import FOREVER
-
-MOST_RESULTS = 1_000
-
-
-class Pending(msgspec.Struct, frozen=True):
-    """A move of this holding that is not decided."""
-
-    move: str
-    way: str
-    receiver: Address
-    since_us: int
-    stage: str = "chosen"
-
-
-class Meta(msgspec.Struct):
-    """What survives a restart beside the windows' segments."""
-
-    lo: int
-    hi: int
-    epoch: int
-    kind: str = FULL
-    tau: int = 0
-    since: int = 0
-    acked: int = 0
-    shape: str = ""
-    cap: int | None = None
-    pending: Pending | None = None
-    given: Given | None = None
-    active: bool = True
-    prepared_for: str = ""  # the move that brought the state
-    made: str = ""  # names this making of the range: what is made again has another name
-    registered: bool = False  # the union knows this making as the range's first in its epoch
 
 
 class Holding:
@@ -78,7 +47,7 @@ class Holding:
         begin = max(meta.since, meta.acked)
         self.positions = [max(begin - query.reach(leaf), oldest) for leaf in leaves]
         self.frontier = min(self.positions)
-        self.outbox: list[Result] = []
+        self.outbox = Outbox(begin)
         self.wanted_us = 0  # when the union last asked
         self.tick_work = 0  # since the last report
         self.optimiser = LocalOptimiser()
@@ -86,7 +55,6 @@ class Holding:
         self._looked_at = self.frontier
         self._entered_from = self.frontier
         self._waiting: list[tuple[int, int, Row]] = []  # read, to enter later: a heap
-        self._outbox_from = begin
         self._grouped = Below(query) if query.below is not None else None
 
     @property
@@ -105,7 +73,7 @@ class Holding:
         self._fold()
         # Rows that wait for a slide are read again.
         self.positions = [at - window.delay for window in self.query.windows]
-        self._outbox_from = max(self._outbox_from, at)
+        self.outbox.since = max(self.outbox.since, at)
         return found.work
 
     # --- reading inputs ---
@@ -149,8 +117,8 @@ class Holding:
         before = self.join.work
         results = self.join.tick(entering, upto, self._emits)
         if self._grouped is not None:
-            results = [r for r in self._grouped.apply(results, upto) if r[0] >= self._outbox_from]
-        self.outbox += added_up(results) if self.query.above is not None else results
+            results = [r for r in self._grouped.apply(results, upto) if r[0] >= self.outbox.since]
+        self.outbox.add(added_up(results) if self.query.above is not None else results)
         self.tick_work += self.join.work - before
         self.frontier = upto
         return True
@@ -164,7 +132,7 @@ class Holding:
     def _emits(self, combination: Combination) -> bool:
         if self._grouped is not None:
             return True  # it needs all of them
-        if combination[0] < self._outbox_from:
+        if combination[0] < self.outbox.since:
             return False
         if self.meta.kind != OLD:
             return True
@@ -179,30 +147,21 @@ class Holding:
 
     def has_said_all_from(self, at: int) -> bool:
         """Whether it has said results without old parts that begin at `at` or later."""
-        return self.meta.kind != OLD and self.frontier > max(at, self._outbox_from)
+        return self.meta.kind != OLD and self.frontier > max(at, self.outbox.since)
 
     def acknowledge(self, said: int) -> None:
         if said > self.meta.acked:
             self.meta.acked = said
-            self.outbox = [r for r in self.outbox if r[0] >= said]
-            self._outbox_from = max(self._outbox_from, said)
+            self.outbox.acknowledge(said)
 
     def results(self, want: Want) -> ResultsOf | None:
-        if want.start < self._outbox_from or not self.meta.active:
+        if want.start < self.outbox.since or not self.meta.active:
             return None
         m, given = self.meta, self.meta.given
         upto = self.frontier
         if given is not None and not given.parallel:
             upto = min(upto, given.at)
-        upto = max(upto, want.start)
-        rows = [r for r in self.outbox if want.start <= r[0] < upto]
-        if len(rows) > MOST_RESULTS:
-            upto = rows[MOST_RESULTS][0]
-            if upto > rows[0][0]:  # whole instants
-                rows = [r for r in rows if r[0] < upto]
-            else:
-                upto = rows[0][0] + 1
-                rows = [r for r in rows if r[0] < upto]
+        rows, upto = self.outbox.between(want.start, max(upto, want.start))
         finished = self.is_finished and upto >= self.frontier
         return ResultsOf(
             m.lo, m.hi, m.epoch, want.start, upto, tuple(rows), given, finished, m.made
@@ -262,9 +221,9 @@ class Holding:
             piece.join = match(self.query, self.shape, states, self.frontier, self.frontier).join
             piece.frontier, piece.positions = self.frontier, list(self.positions)
             piece._fold()
-            piece._entered_from, piece._outbox_from = self._entered_from, self._outbox_from
+            piece._entered_from = self._entered_from
             piece.wanted_us = self.wanted_us
-            piece.outbox = [r for r in self.outbox if ours(r[3])]
+            piece.outbox = self.outbox.part(ours)
             for entry in self._waiting:
                 if ours(entry[2][2]):
                     heappush(piece._waiting, entry)

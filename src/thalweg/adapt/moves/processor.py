@@ -13,25 +13,24 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from thalweg.adapt.moves.arriving import Arriving
 from thalweg.adapt.moves.data import OLD, Given, ReadResults, ReadRows, Release, Results, Rows, Want
 from thalweg.adapt.moves.directory import Directory, Times
-from thalweg.adapt.moves.holding import Holding, Meta
+from thalweg.adapt.moves.durable import Disk
+from thalweg.adapt.moves.holding import Holding
+from thalweg.adapt.moves.meta import Meta
 from thalweg.adapt.moves.query import Query
 from thalweg.adapt.moves.ranges import Range, overlap, without
 from thalweg.adapt.moves.reports import Goodbye, Report
-from thalweg.adapt.moves.requests import Reshape, Reshaped
-from thalweg.adapt.moves.shapes import Shape, parse
-from thalweg.adapt.moves.shipping import Incoming, decode_segment
-from thalweg.adapt.moves.tables import Segment
+from thalweg.adapt.moves.shapes import Shape
 from thalweg.adapt.moves.weighing import hottest, rows_by_key
-from thalweg.overlay.protocol import Address, Deliver, Effect, Persist, Send
+from thalweg.overlay.protocol import Address, Effect, Persist, Send
 
 ACKED_EVERY = (
     8  # instants between two durable acknowledgements: after a restart these are done again
 )
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode_meta = msgspec.msgpack.Decoder(Meta).decode
 _decode_decided = msgspec.msgpack.Decoder(dict[str, Given]).decode
 MOST_DECIDED = 32
 
@@ -47,94 +46,30 @@ class Processor:
         self.version = version
         self.address: Address = ""
         self.holdings: list[Holding] = []
-        self.incoming: dict[str, Incoming] = {}
-        self.fetched: dict[str, dict[str, bytes]] = {}  # durable segments of moves, by move
-        self.stored: dict[str, int] = {}  # durable segments of windows, by key: where they end
+        self.disk = Disk(query)
+        self.arriving = Arriving()
         self.replayed = 0  # ranges that were made from the inputs
         self.decided: dict[str, Given] = {}  # moves, newest last
-        self._fetched_since_us: dict[str, int] = {}
         self._life = 0
         self._made = 0
 
     def restore(self, seed: int, persisted: Mapping[str, bytes]) -> list[Effect]:
         self._life = seed % 1_000_000_007
-        effects: list[Effect] = []
         for key, value in persisted.items():
             if key == "decided":
                 self.decided = _decode_decided(value)
-            if key.startswith("fetched/"):
-                self.fetched.setdefault(key.split("/")[1], {})[key] = value
-            if key.startswith("holding/"):
-                meta = _decode_meta(value)
-                holding = Holding(self.query, meta, parse(meta.shape, self.query.streams))
-                self._reload(holding, persisted, effects)
-                self.holdings.append(holding)
+            self.arriving.restore(key, value)
+        self.holdings, effects = self.disk.holdings(persisted)
         return effects
-
-    def _reload(
-        self, holding: Holding, persisted: Mapping[str, bytes], effects: list[Effect]
-    ) -> None:
-        """Its windows as they were at the last acknowledged instant, if it has come that far."""
-        at = max(holding.meta.acked, holding.meta.since)
-        windows: dict[tuple[int, ...], dict[int, Segment]] = {
-            (leaf,): {} for leaf in range(len(self.query.streams))
-        }
-        reached = int(persisted.get(self._key(holding, "reached"), b"-1"))
-        prefix = self._key(holding, "segment/")
-        for key in [k for k in persisted if k.startswith(prefix)]:
-            leaf, _, number = key[len(prefix) :].partition("/")
-            rows = decode_segment(persisted[key])
-            kept = tuple([c for c in rows if c[0] < at])  # what entered later is read again
-            if reached >= at and len(kept) == len(rows):
-                windows[(int(leaf),)][int(number)] = rows
-                self.stored[key] = max(c[1] for c in rows)
-                continue
-            effects.append(Persist(key, None))
-            if reached >= at and kept:  # under a number that no tick will use again
-                whole = (*windows[(int(leaf),)].get(at, ()), *kept)
-                windows[(int(leaf),)][at] = whole
-        if reached < at:
-            return
-        for (leaf_number,), segments in windows.items():
-            if at in segments:
-                effects.append(self._store_segment(holding, leaf_number, at, segments[at]))
-        holding.resume(windows, at)
-        effects.append(Persist(self._key(holding, "reached"), b"%d" % at))
 
     # --- durable state ---
 
-    def _key(self, holding: Holding, name: str) -> str:
-        m = holding.meta
-        return f"{name.split('/')[0]}/{m.lo}-{m.hi}/{m.epoch}/" + name.partition("/")[2]
-
     def store(self, holding: Holding) -> Effect:
-        holding.meta.shape = holding.shape.text(self.query.streams)
-        return Persist(self._key(holding, "holding"), _encode(holding.meta))
-
-    def store_all(self, holding: Holding) -> list[Effect]:
-        """It is new here: its windows too."""
-        effects: list[Effect] = [
-            self.store(holding),
-            Persist(self._key(holding, "reached"), b"%d" % holding.frontier),
-        ]
-        for leaf in range(len(self.query.streams)):
-            for number, segment in holding.join.tables[(leaf,)].segments.items():
-                effects.append(self._store_segment(holding, leaf, number, segment))
-        return effects
-
-    def _store_segment(self, holding: Holding, leaf: int, number: int, segment: Segment) -> Effect:
-        key = self._key(holding, f"segment/{leaf}/{number}")
-        self.stored[key] = max(c[1] for c in segment)
-        return Persist(key, _encode(segment))
+        return self.disk.meta(holding)
 
     def drop(self, holding: Holding) -> list[Effect]:
         self.holdings.remove(holding)
-        prefix = self._key(holding, "segment/")
-        gone = [key for key in self.stored if key.startswith(prefix)]
-        for key in gone:
-            del self.stored[key]
-        keys = [self._key(holding, "holding"), self._key(holding, "reached"), *gone]
-        return [Persist(key, None) for key in keys]
+        return self.disk.nothing(holding)
 
     # --- inputs ---
 
@@ -161,15 +96,7 @@ class Processor:
         return effects
 
     def tick(self, holding: Holding) -> list[Effect]:
-        if not holding.advance():
-            return []
-        effects: list[Effect] = []
-        for leaf in range(len(self.query.streams)):
-            segment = holding.join.tables[(leaf,)].segments.get(holding.frontier)
-            if segment:
-                effects.append(self._store_segment(holding, leaf, holding.frontier, segment))
-        effects.append(Persist(self._key(holding, "reached"), b"%d" % holding.frontier))
-        return effects
+        return self.disk.tick(holding) if holding.advance() else []
 
     def _superseded(self, holding: Holding, given: Given) -> list[Effect]:
         """A split has served a later epoch: that is how one learns of it who has forgotten."""
@@ -247,14 +174,8 @@ class Processor:
         holding.acknowledge(said)
         if m.acked // ACKED_EVERY == before // ACKED_EVERY:
             return []
-        effects: list[Effect] = [self.store(holding)]
         holding.purge()
-        prefix = self._key(holding, "segment/")
-        gone = [k for k, end in self.stored.items() if end < m.acked and k.startswith(prefix)]
-        for key in gone:
-            del self.stored[key]
-            effects.append(Persist(key, None))
-        return effects
+        return [self.store(holding), *self.disk.expired(holding)]
 
     def released(self, message: Release) -> list[Effect]:
         effects: list[Effect] = []
@@ -284,7 +205,7 @@ class Processor:
             if piece.range != (lo, hi):
                 piece.meta.pending, piece.meta.cap = None, None
             self.holdings.append(piece)
-            effects += self.store_all(piece)
+            effects += self.disk.whole(piece)
         return effects
 
     def moving(self, move: str) -> Holding | None:
@@ -317,36 +238,6 @@ class Processor:
             holding.meta.kind, holding.meta.tau = OLD, given.at
         return [self.store(holding), Persist("decided", _encode(self.decided))]
 
-    def reshape(self, request: Reshape) -> list[Effect]:
-        shape = parse(request.shape, self.query.streams)
-        self.shape = shape
-        effects: list[Effect] = []
-        for holding in self.holdings:
-            if overlap(holding.range, (request.lo, request.hi)) and holding.shape != shape:
-                holding.reshape(shape)
-                effects.append(self.store(holding))
-        return effects
-
-    def reoptimise(self) -> list[Effect]:
-        """D-CAPE's LM: each range in the shape that its own rates ask for, from its frontier on."""
-        effects: list[Effect] = []
-        for holding in self.holdings:
-            before = holding.shape
-            shape = holding.better_shape()
-            if shape is not None:
-                work = holding.reshape(shape)
-                names = self.query.streams
-                found = Reshaped(
-                    holding.meta.lo,
-                    holding.meta.hi,
-                    before.text(names),
-                    shape.text(names),
-                    holding.frontier,
-                    f"{holding.optimiser.why}; {work} to recompute",
-                )
-                effects += [self.store(holding), Deliver(found)]
-        return effects
-
     # --- in its own time ---
 
     def report(self) -> list[Effect]:
@@ -371,18 +262,7 @@ class Processor:
             over = holding.meta.given is not None or holding.is_finished
             if idle and (over or not holding.meta.active):
                 effects += self.drop(holding)
-        for move, incoming in list(self.incoming.items()):
-            if now_us - incoming.since_us > 3 * self.times.abort_us:
-                del self.incoming[move]
-        for move in [m for m in self.fetched if m not in self.incoming]:
-            since_us = self._fetched_since_us.setdefault(move, now_us)
-            if now_us - since_us > 3 * self.times.abort_us:
-                effects += self.forget_fetched(move)
-        return effects
-
-    def forget_fetched(self, move: str) -> list[Effect]:
-        self._fetched_since_us.pop(move, None)
-        return [Persist(key, None) for key in self.fetched.pop(move, {})]
+        return [*effects, *self.arriving.tidy(now_us, 3 * self.times.abort_us)]
 
     def owned(self) -> Iterable[Holding]:
         """Those whose next instants are this node's to say."""

@@ -30,6 +30,7 @@ from thalweg.adapt.moves.receiving import Copied, Received
 from thalweg.adapt.moves.records import StartMove
 from thalweg.adapt.moves.reports import Fence, Goodbye, Register, Report
 from thalweg.adapt.moves.requests import Assign, Publish, Reshape
+from thalweg.adapt.moves.reshaping import reoptimise, reshape
 from thalweg.adapt.moves.shapes import Shape
 from thalweg.adapt.moves.split import Split
 from thalweg.adapt.moves.union import Union
@@ -129,7 +130,7 @@ class Moves:
         if isinstance(request, StartMove) and self.manager is not None:
             return self.manager.start(now_us, request)
         if isinstance(request, Reshape) and self.processor is not None:
-            return self.processor.reshape(request)
+            return reshape(self.processor, request)
         raise TypeError(f"moves can't {request!r} here")
 
     def _fired(self, now_us: int, key: str) -> list[Effect]:
@@ -150,7 +151,7 @@ class Moves:
             effects.append(SetTimer("report", self.times.report_us))
             if self.processor is not None:
                 if self._local:
-                    effects += self.processor.reoptimise()
+                    effects += reoptimise(self.processor)
                 effects += [*self.processor.report(), *self.processor.tidy(now_us)]
             if self.union is not None and self.union.started:
                 effects.append(Send(self.directory.manager, self.union.register()))

@@ -22,8 +22,9 @@ import msgspec
 from thalweg.adapt.moves.choosing import compute
 from thalweg.adapt.moves.data import NEW, Given
 from thalweg.adapt.moves.directory import Directory
-from thalweg.adapt.moves.holding import Holding, Meta
+from thalweg.adapt.moves.holding import Holding
 from thalweg.adapt.moves.messages import Aborted, ComputePartitionsToMove, Refused
+from thalweg.adapt.moves.meta import Meta
 from thalweg.adapt.moves.operators import not_linear
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.ranges import overlap

@@ -147,8 +147,7 @@ def redirect(split: Split, sender: Address, message: ReactivatePartitions) -> li
 
 
 def discard(processor: Processor, message: Discard) -> list[Effect]:
-    processor.incoming.pop(message.move, None)
-    effects = processor.forget_fetched(message.move)
+    effects = processor.arriving.forget(message.move)
     prepared = processor.prepared(message.move)
     if prepared is None or prepared.meta.active:
         return effects
