@@ -2,6 +2,8 @@
 
 import pytest
 
+from thalweg.adapt.moves.answering import answer as answered
+from thalweg.adapt.moves.answering import release
 from thalweg.adapt.moves.data import (
     FULL,
     GENERATION,
@@ -98,9 +100,9 @@ def test_what_a_split_says_about_a_later_epoch_is_taken_up(sender):
 def test_a_range_that_is_made_again_for_a_late_question_is_not_given_away_again(sender):
     chosen(sender, "ptlb")
     told(sender, "ptlb", DuplicatePartitions("x", 2, 5, "p2", 4, -1))
-    sender.released(Release(((2, 5, 3),)))
+    release(sender, Release(((2, 5, 3),)))
     late = ReadResults(0, (Want(0, 8, 3, FULL, 0, 0, 0, sender.holdings[0].meta.made),))
-    sender.results(2, "u", late)
+    answered(sender, 2, "u", late)
     again = ComputePartitionsToMove("y", "ptlb", "p3", 0.5, 2, 5)
     assert answers(told(sender, "ptlb", again)) == []  # not before it is registered
     by_share = ComputePartitionsToMove("z", "ptlb", "p3", 1.0)
@@ -124,7 +126,7 @@ def test_named_buckets_that_are_elsewhere_or_in_pieces_say_so(sender):
 def conversation(union, processor):
     """The union asks once, and hears the answer."""
     for question in answers(union.wants()):
-        for answer in answers(processor.results(1, "u", question)):
+        for answer in answers(answered(processor, 1, "u", question)):
             if isinstance(answer, Results):
                 union.receive("p1", answer)
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thalweg.adapt.moves.data import NEW, OLD, RowsOf
+from thalweg.adapt.moves.dividing import divided
 from thalweg.adapt.moves.holding import Holding
 from thalweg.adapt.moves.join import RangeJoin
 from thalweg.adapt.moves.matching import match, reshaped
@@ -121,7 +122,7 @@ def test_pieces_of_a_range_make_what_the_range_makes(drawn, cut):
     rows = rows_of(drawn)
     whole = holding(left_deep((0, 1, 2)))
     feed(whole, rows, 0, 15)
-    left, right = whole.divided([(0, cut), (cut, 8)])
+    left, right = divided(whole, [(0, cut), (cut, 8)])
     for piece, (lo, hi) in ((left, (0, cut)), (right, (cut, 8))):
         from thalweg.adapt.moves.query import bucket_of
 

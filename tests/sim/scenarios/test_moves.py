@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 from tests.sim.scenarios.swarm import is_caught
 
+from thalweg.adapt.moves import answering
 from thalweg.adapt.moves.data import FULL, NEW
 from thalweg.adapt.moves.durable import Disk
 from thalweg.adapt.moves.holding import Holding
@@ -12,7 +13,8 @@ from thalweg.adapt.moves.join import RangeJoin
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.shipping import Incoming
 from thalweg.adapt.moves.split import Split
-from thalweg.adapt.moves.union import Track, Union
+from thalweg.adapt.moves.tracks import Track
+from thalweg.adapt.moves.union import Union
 from thalweg.adapt.moves.ways import WAYS
 from thalweg.overlay.protocol import Persist
 from thalweg.sim.kernel import SECOND_US
@@ -116,7 +118,7 @@ RESTORE_UNION, PUBLISH = Union.restore, Split.publish
         (Union, "fence", starts_at_its_own_frontier),
         (Union, "fence", lambda self, message: []),
         (Processor, "tidy", lambda self, now_us: []),
-        (Processor, "_provide", lambda self, now_us, want, said: []),
+        (answering, "provide", lambda processor, now_us, want, said: []),
     ],
     ids=lambda x: getattr(x, "__name__", str(x)),
 )

@@ -22,7 +22,8 @@ from thalweg.overlay.protocol import Address
 class Settings:
     threshold: float = 0.25  # of the mean load, by which the most loaded must exceed it
     pause_us: int = 3_000_000  # between two moves
-    looks: int = 2  # in a row at which the same node must be the most loaded
+    looks: int = 2  # in a row at which the same node must be among the most loaded
+    at_once: int = 4  # pairs that one decision may name; D-CAPE has one
     period_us: int = 1_000_000  # that a reported rate covers
     instant_us: int = 50_000
     way: str | None = None  # always this one
@@ -51,7 +52,7 @@ class Balancer:
         totals = {a: sum(float(getattr(x, s.by)) for x in found) for a, found in loads.items()}
         mean = sum(totals.values()) / len(totals)
         free = sorted((a for a in totals if a not in busy), key=lambda a: (-totals[a], a))
-        over = [a for a in free if totals[a] > mean * (1 + s.threshold)]
+        over = [a for a in free[: s.at_once] if totals[a] > mean * (1 + s.threshold)]
         if now_us - self._since_us < s.period_us and set(over) <= set(self._streaks):
             return []  # the same reports
         self._streaks = {a: self._streaks.get(a, 0) + 1 for a in over}

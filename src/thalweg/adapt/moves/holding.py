@@ -16,21 +16,18 @@ written never change; what was not acknowledged can be made again from what is k
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from heapq import heappop, heappush
-from typing import Any
 
-import msgspec
-
-from thalweg.adapt.balancing.local import LocalOptimiser, Statistics
+from thalweg.adapt.balancing.local import LocalOptimiser
 from thalweg.adapt.moves.data import FULL, NEW, OLD, Read, ResultsOf, RowsOf, Want
 from thalweg.adapt.moves.grouping import Below, added_up
 from thalweg.adapt.moves.join import RangeJoin
 from thalweg.adapt.moves.matching import States, match, reshaped
 from thalweg.adapt.moves.meta import Meta
 from thalweg.adapt.moves.outbox import Outbox
-from thalweg.adapt.moves.query import Combination, Query, Row, bucket_of
+from thalweg.adapt.moves.query import Combination, Query, Row
 from thalweg.adapt.moves.ranges import Range
+from thalweg.adapt.moves.rates import Rates
 from thalweg.adapt.moves.reports import Load
 from thalweg.adapt.moves.shapes import Inputs, Shape
 from thalweg.adapt.moves.tables import Segment
@@ -51,10 +48,9 @@ class Holding:
         self.wanted_us = 0  # when the union last asked
         self.tick_work = 0  # since the last report
         self.optimiser = LocalOptimiser()
-        self._counted = [0] * len(query.streams)  # rows that entered since the last look
-        self._looked_at = self.frontier
-        self._entered_from = self.frontier
-        self._waiting: list[tuple[int, int, Row]] = []  # read, to enter later: a heap
+        self.rates = Rates(query, self.frontier)
+        self.entered_from = self.frontier
+        self.waiting: list[tuple[int, int, Row]] = []  # read, to enter later: a heap
         self._grouped = Below(query) if query.below is not None else None
 
     @property
@@ -69,8 +65,8 @@ class Holding:
         """Go on at an instant with states frozen there; gives the work of recomputing."""
         found = match(self.query, self.shape, states, at, at)
         self.join = found.join
-        self.frontier = self._entered_from = at
-        self._fold()
+        self.frontier = self.entered_from = at
+        self.fold()
         # Rows that wait for a slide are read again.
         self.positions = [at - window.delay for window in self.query.windows]
         self.outbox.since = max(self.outbox.since, at)
@@ -99,8 +95,8 @@ class Holding:
         for row in found.rows:
             if row[0] >= max(self.positions[leaf], oldest):
                 start, end = self.query.windows[leaf].interval(row[0])
-                if self._entered_from <= start < end:
-                    heappush(self._waiting, (start, leaf, row))
+                if self.entered_from <= start < end:
+                    heappush(self.waiting, (start, leaf, row))
         self.positions[leaf] = found.upto
 
     def advance(self) -> bool:
@@ -110,10 +106,10 @@ class Holding:
         if upto <= self.frontier or self.is_finished:
             return False
         entering: list[Combination] = []
-        while self._waiting and self._waiting[0][0] < upto:
-            _, leaf, row = heappop(self._waiting)
+        while self.waiting and self.waiting[0][0] < upto:
+            _, leaf, row = heappop(self.waiting)
             entering.append(self.query.single(leaf, row))
-            self._counted[leaf] += 1
+            self.rates.count(leaf)
         before = self.join.work
         results = self.join.tick(entering, upto, self._emits)
         if self._grouped is not None:
@@ -123,7 +119,7 @@ class Holding:
         self.frontier = upto
         return True
 
-    def _fold(self) -> None:
+    def fold(self) -> None:
         """Accumulators, from the rows that are there at the frontier."""
         if self._grouped is not None:
             self._grouped = Below(self.query)
@@ -185,50 +181,14 @@ class Holding:
 
     def better_shape(self) -> Shape | None:
         """What local re-optimisation would change to, by the rates since the last look."""
-        instants = self.frontier - self._looked_at
-        if not self.is_movable or instants < self.query.longest:
+        if not self.is_movable:
             return None
-        keys = {key for leaf in self.query.streams for key in self._keys(leaf)}
-        statistics = Statistics(
-            tuple([count / instants for count in self._counted]),
-            tuple([float(self.query.reach(leaf)) for leaf in range(len(self.query.streams))]),
-            float(max(1, len(keys))),
-            float(max(1, len(keys))),
-        )
-        self._counted, self._looked_at = [0] * len(self.query.streams), self.frontier
+        windows = [self.join.tables[(leaf,)] for leaf in range(len(self.positions))]
+        keys = set().union(*[window.keys() for window in windows])
+        statistics = self.rates.since_last_look(self.frontier, max(1, len(keys)))
+        if statistics is None:
+            return None
         return self.optimiser.better(self.frontier, self.shape, statistics)
-
-    def _keys(self, stream: str) -> Iterable[int]:
-        return self.join.tables[(self.query.streams.index(stream),)].keys()
-
-    def divided(self, ranges: list[Range]) -> list[Holding]:
-        """The same, in pieces."""
-        found = []
-        for lo, hi in ranges:
-            piece = Holding(self.query, _copy(self.meta, lo=lo, hi=hi), self.shape)
-
-            def ours(key: int, lo: int = lo, hi: int = hi) -> bool:
-                return lo <= bucket_of(key, self.query.buckets) < hi
-
-            states = {
-                inputs: {
-                    n: kept
-                    for n, s in segments.items()
-                    if (kept := tuple([c for c in s if ours(c[2])]))
-                }
-                for inputs, segments in self.states().items()
-            }
-            piece.join = match(self.query, self.shape, states, self.frontier, self.frontier).join
-            piece.frontier, piece.positions = self.frontier, list(self.positions)
-            piece._fold()
-            piece._entered_from = self._entered_from
-            piece.wanted_us = self.wanted_us
-            piece.outbox = self.outbox.part(ours)
-            for entry in self._waiting:
-                if ours(entry[2][2]):
-                    heappush(piece._waiting, entry)
-            found.append(piece)
-        return found
 
     @property
     def is_movable(self) -> bool:
@@ -244,7 +204,3 @@ class Holding:
         m = self.meta
         tuples = sum(len(s) for t in self.join.tables.values() for s in t.segments.values())
         return Load(m.lo, m.hi, m.epoch, self.is_movable, self.tick_work, tuples)
-
-
-def _copy(meta: Meta, **changes: Any) -> Meta:
-    return msgspec.structs.replace(meta, **changes)

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from thalweg.adapt.moves.arriving import Arriving
-from thalweg.adapt.moves.data import OLD, Given, ReadResults, ReadRows, Release, Results, Rows, Want
+from thalweg.adapt.moves.data import OLD, Given, ReadRows, Rows
 from thalweg.adapt.moves.directory import Directory, Times
+from thalweg.adapt.moves.dividing import divided
 from thalweg.adapt.moves.durable import Disk
 from thalweg.adapt.moves.holding import Holding
 from thalweg.adapt.moves.meta import Meta
@@ -25,10 +26,6 @@ from thalweg.adapt.moves.reports import Goodbye, Report
 from thalweg.adapt.moves.shapes import Shape
 from thalweg.adapt.moves.weighing import hottest, rows_by_key
 from thalweg.overlay.protocol import Address, Effect, Persist, Send
-
-ACKED_EVERY = (
-    8  # instants between two durable acknowledgements: after a restart these are done again
-)
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_decided = msgspec.msgpack.Decoder(dict[str, Given]).decode
@@ -84,10 +81,10 @@ class Processor:
     def rows(self, now_us: int, message: Rows) -> list[Effect]:
         effects: list[Effect] = []
         for found in message.found:
-            for holding in self._in(found.lo, found.hi, found.epoch):
+            for holding in self.within(found.lo, found.hi, found.epoch):
                 if holding.range != (found.lo, found.hi):
                     effects += self.divide(holding, (found.lo, found.hi))
-            for holding in self._in(found.lo, found.hi, found.epoch):
+            for holding in self.within(found.lo, found.hi, found.epoch):
                 if found.superseded is not None:
                     effects += self._superseded(holding, found.superseded)
                 if holding in self.holdings and holding.range == (found.lo, found.hi):
@@ -110,41 +107,7 @@ class Processor:
             holding.meta.kind, holding.meta.tau = OLD, given.at
         return [self.store(holding)]
 
-    # --- results ---
-
-    def results(self, now_us: int, sender: Address, message: ReadResults) -> list[Effect]:
-        effects: list[Effect] = []
-        found = []
-        for want in message.wants:
-            effects += self._provide(now_us, want, message.said)
-            for holding in self._in(want.lo, want.hi, want.epoch):
-                holding.wanted_us = now_us
-                effects += self._registered(holding, want)
-                effects += self._acknowledged(holding, message.said)
-                answer = holding.results(want)
-                if answer is None:  # it begins too late: made again from where the reader is
-                    effects += self.drop(holding)
-                else:
-                    found.append(answer)
-        return [*effects, Send(sender, Results(tuple(found)))] if found else effects
-
-    def _provide(self, now_us: int, want: Want, said: int) -> list[Effect]:
-        """What is asked for and not here is read from the inputs again."""
-        effects: list[Effect] = []
-        have = []
-        for holding in self._in(want.lo, want.hi, want.epoch):
-            if not holding.meta.active:
-                if (holding.meta.kind, holding.meta.since) != (want.kind, want.begin):
-                    effects += self.drop(holding)  # prepared for a move that never was
-                    continue
-                effects += self.activate(holding)
-            have.append(holding.range)
-        for lo, hi in without((want.lo, want.hi), have):
-            acked = max(want.begin, said)
-            meta = Meta(lo, hi, want.epoch, want.kind, want.tau, want.begin, acked)
-            effects += self.begin(now_us, meta)
-            self.replayed += 1
-        return effects
+    # --- making ---
 
     def begin(self, now_us: int, meta: Meta) -> list[Effect]:
         holding = self.make(now_us, meta)
@@ -158,40 +121,13 @@ class Processor:
         holding.wanted_us = now_us
         return holding
 
-    def _registered(self, holding: Holding, want: Want) -> list[Effect]:
-        if holding.meta.registered or want.made != holding.meta.made:
-            return []
-        holding.meta.registered = True
-        return [self.store(holding)]
-
     def activate(self, holding: Holding) -> list[Effect]:
         holding.meta.active = True
         return [self.store(holding)]
 
-    def _acknowledged(self, holding: Holding, said: int) -> list[Effect]:
-        m = holding.meta
-        before = m.acked
-        holding.acknowledge(said)
-        if m.acked // ACKED_EVERY == before // ACKED_EVERY:
-            return []
-        holding.purge()
-        return [self.store(holding), *self.disk.expired(holding)]
-
-    def released(self, message: Release) -> list[Effect]:
-        effects: list[Effect] = []
-        for lo, hi, epoch in message.ranges:
-            for holding in self._in(lo, hi, epoch):
-                if (
-                    holding.meta.given is not None
-                    and lo <= holding.meta.lo
-                    and holding.meta.hi <= hi
-                ):
-                    effects += self.drop(holding)
-        return effects
-
     # --- ranges ---
 
-    def _in(self, lo: int, hi: int, epoch: int) -> list[Holding]:
+    def within(self, lo: int, hi: int, epoch: int) -> list[Holding]:
         return [h for h in self.holdings if h.meta.epoch == epoch and overlap(h.range, (lo, hi))]
 
     def divide(self, holding: Holding, inner: Range) -> list[Effect]:
@@ -201,7 +137,7 @@ class Processor:
         if len(pieces) == 1:
             return []
         effects = self.drop(holding)
-        for piece in holding.divided(pieces):
+        for piece in divided(holding, pieces):
             if piece.range != (lo, hi):
                 piece.meta.pending, piece.meta.cap = None, None
             self.holdings.append(piece)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from thalweg.adapt.moves import shipping
+from thalweg.adapt.moves.answering import answer, release
 from thalweg.adapt.moves.data import ReadResults, ReadRows, Release, Results, Rows, Said
 from thalweg.adapt.moves.directory import Directory, Times
 from thalweg.adapt.moves.manager import Decide, Manager
@@ -180,9 +181,9 @@ class Moves:
         if isinstance(message, Rows):
             return processor.rows(now_us, message)
         if isinstance(message, ReadResults):
-            return processor.results(now_us, sender, message)
+            return answer(processor, now_us, sender, message)
         if isinstance(message, Release):
-            return processor.released(message)
+            return release(processor, message)
         if isinstance(message, Discard):
             return discard(processor, message)
         if isinstance(message, Abort):

@@ -29,52 +29,16 @@ from thalweg.adapt.moves.data import (
     Want,
 )
 from thalweg.adapt.moves.grouping import Above
-from thalweg.adapt.moves.operators import Values
+from thalweg.adapt.moves.operators import Event, Values
 from thalweg.adapt.moves.query import Query, Result, bucket_of
 from thalweg.adapt.moves.ranges import Range, RangeMap
 from thalweg.adapt.moves.reports import Fence, Followed, Register
 from thalweg.adapt.moves.requests import Assign, Final
+from thalweg.adapt.moves.tracks import Part, Stored, Track, decode_events, decode_register
 from thalweg.overlay.protocol import Address, Deliver, Effect, Persist, Send
 from thalweg.plan.windows import FOREVER
 
-Event = tuple[int, Values, int]  # instant, row, weight
-
-
-class Track(msgspec.Struct):
-    """One owner, who serves a range from `begin` until another does."""
-
-    owner: Address
-    epoch: int
-    kind: str
-    tau: int
-    begin: int
-    until: int
-    frontier: int = 0  # read so far; not kept: what was not said is read again
-    made: str = ""  # the first making of the range that this owner was heard with
-
-    @property
-    def complete(self) -> int:
-        return FOREVER if self.frontier >= self.until else self.frontier
-
-
-class Part(msgspec.Struct):
-    epoch: int
-    tracks: list[Track]
-    rows: list[Result] = []  # that begin at `said` or later
-
-    @property
-    def frontier(self) -> int:
-        return min((t.complete for t in self.tracks), default=0)
-
-
-class _Stored(msgspec.Struct):
-    said: int
-    parts: list[tuple[int, int, int, list[Track]]]
-
-
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(_Stored).decode
-_decode_events = msgspec.msgpack.Decoder(list[Event]).decode
 
 
 class Union:
@@ -91,18 +55,18 @@ class Union:
             self._above.restore(persisted)
         for key, value in persisted.items():
             if key == "union":
-                stored = _decode(value)
+                stored = decode_register(value)
                 self.said, self.started = stored.said, True
                 for _, _, _, tracks in stored.parts:
                     for track in tracks:
                         track.frontier = max(track.begin, self.said)
                 self.parts.replace_all([(lo, hi, Part(e, t)) for lo, hi, e, t in stored.parts])
             elif key.startswith("ends/"):
-                self._events[int(key[5:])] = _decode_events(value)
+                self._events[int(key[5:])] = decode_events(value)
 
     def _store(self) -> Effect:
         parts = [(lo, hi, part.epoch, part.tracks) for lo, hi, part in self.parts]
-        return Persist("union", _encode(_Stored(self.said, parts)))
+        return Persist("union", _encode(Stored(self.said, parts)))
 
     def _divided(self, part: Part, left: Range, right: Range) -> tuple[Part, Part]:
         def half(side: Range) -> Part:

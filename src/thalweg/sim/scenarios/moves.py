@@ -15,7 +15,6 @@ from typing import ClassVar
 from thalweg.adapt.balancing.policy import Balancer, Settings
 from thalweg.adapt.moves.directory import Directory, Times
 from thalweg.adapt.moves.manager import Decide
-from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.protocol import Moves
 from thalweg.adapt.moves.query import Row
 from thalweg.adapt.moves.records import Ended, StartMove, Stepped
@@ -29,6 +28,7 @@ from thalweg.sim.host import Host
 from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.options import FAULTS, Options
 from thalweg.sim.scenario import Scenario
+from thalweg.sim.scenarios.moves_promises import left_over, moves_at, slowest, two_owners
 from thalweg.sim.scenarios.moves_queries import (
     BUCKETS,
     FINE,
@@ -218,21 +218,7 @@ class MovesScenario(Scenario):
         return sum(h.address not in ROLES and not h.paused for h in world.up()) > 2
 
     def broken(self, world: World) -> str | None:
-        return self.wrong or self._owners_problem(world)
-
-    def _owners_problem(self, world: World) -> str | None:
-        """In one epoch a bucket has one owner."""
-        claims: list[tuple[int, int, int, Address]] = []
-        for host in world.up():
-            processor = processor_at(host)
-            for holding in processor.owned() if processor is not None else ():
-                m = holding.meta
-                for lo, hi, epoch, other in claims:
-                    if epoch == m.epoch and lo < m.hi and m.lo < hi and other != host.address:
-                        bucket = max(lo, m.lo)
-                        return f"bucket {bucket}, epoch {epoch}: both {other} and {host.address}"
-                claims.append((m.lo, m.hi, m.epoch, host.address))
-        return None
+        return self.wrong or two_owners(world)
 
     def unsettled(self, world: World) -> str | None:
         for role in ROLES:
@@ -245,51 +231,12 @@ class MovesScenario(Scenario):
         final_at = self._ended_at + self.query.longest + 2
         said = self.finals[-1].upto if self.finals else 0
         if said < final_at:
-            return f"said {said} of {final_at}: {self._slowest(world)}"
+            return f"said {said} of {final_at}: {slowest(world)}"
         if not self._judged:
             self._judged = True
             expected = wanted(self.query, self.times.instant_us, self.published, said)
             self.wrong = difference([c for f in self.finals for c in f.changes], expected)
-        return self._left_over(world)
-
-    def _slowest(self, world: World) -> str:
-        union = moves_at(world.hosts[UNION]).union
-        assert union is not None
-        lo, hi, part = min(union.parts, key=lambda p: p[2].frontier)
-        return f"buckets {lo} to {hi - 1} at {part.frontier}, {part.tracks}"
-
-    def _left_over(self, world: World) -> str | None:
-        """No move is open; each bucket has one owner, whom the union follows."""
-        manager = moves_at(world.hosts[MANAGER]).manager
-        union = moves_at(world.hosts[UNION]).union
-        assert manager is not None
-        assert union is not None
-        if (manager.moves or manager.waiting) and not self.balances:
-            return f"moves are open: {manager.moves}, {manager.waiting}"
-        owned: list[tuple[int, int, Address]] = []
-        for host in world.up():
-            processor = processor_at(host)
-            for holding in processor.holdings if processor is not None else ():
-                m = holding.meta
-                if m.given is None and m.active:
-                    owned.append((m.lo, m.hi, host.address))
-                elif not self.balances:
-                    return f"{host.address} keeps buckets {m.lo} to {m.hi - 1}, given to {m.given}"
-                if m.pending is not None and not self.balances:
-                    return f"{host.address} has a move open: {m.pending}"
-        if self.balances:
-            return None
-        at = 0
-        for lo, hi, _ in sorted(owned):
-            if lo != at:
-                return f"bucket {min(lo, at)} has {'no owner' if lo > at else 'two owners'}"
-            at = hi
-        if at != self.query.buckets:
-            return f"bucket {at} has no owner"
-        for lo, hi, part in union.parts:
-            if len(part.tracks) != 1:
-                return f"buckets {lo} to {hi - 1} have {len(part.tracks)} tracks"
-        return None
+        return None if self.balances else left_over(world, self.query.buckets)
 
     # --- for scripts ---
 
@@ -304,14 +251,3 @@ class MovesScenario(Scenario):
             )
             or "nothing"
         )
-
-
-def moves_at(host: Host) -> Moves:
-    assert host.stack is not None
-    found = host.stack["moves"]
-    assert isinstance(found, Moves)
-    return found
-
-
-def processor_at(host: Host) -> Processor | None:
-    return moves_at(host).processor
