@@ -1,5 +1,6 @@
 """Decisions are fenced: by the manager's present choice, and by the making that the union knows."""
 
+import msgspec
 import pytest
 
 from thalweg.adapt.moves.answering import answer as answered
@@ -159,3 +160,16 @@ def test_what_an_owner_has_lost_goes_on_there_in_the_next_generation():
     conversation(union, again)
     conversation(union, again)
     assert {h.meta.epoch: h.is_movable for h in again.holdings} == {0: False, GENERATION: True}
+
+
+def test_a_question_that_comes_late_costs_nothing():
+    union, processor = Union(QUERY), processor_in_life(1)
+    union.assign(Assign(((0, 8, "p1"),)))
+    (late,) = answers(union.wants())
+    for _ in range(2):
+        conversation(union, processor)
+    before = list(processor.holdings)
+    now = tuple(msgspec.structs.replace(want, start=9) for want in late.wants)
+    answered(processor, 2, "u", ReadResults(9, now))
+    assert answered(processor, 3, "u", late) == []
+    assert processor.holdings == before

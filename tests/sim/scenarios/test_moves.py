@@ -3,11 +3,19 @@
 from collections import Counter
 
 import pytest
+from tests.sim.scenarios.moves_variants import (
+    Forgetful,
+    Grouped,
+    GroupedAbove,
+    Impatient,
+    LateQuestions,
+)
 from tests.sim.scenarios.swarm import is_caught
 
-from thalweg.adapt.moves import answering
+from thalweg.adapt.moves import answering, protocol
 from thalweg.adapt.moves.data import FULL, NEW
 from thalweg.adapt.moves.durable import Disk
+from thalweg.adapt.moves.grouping import Above
 from thalweg.adapt.moves.holding import Holding
 from thalweg.adapt.moves.join import RangeJoin
 from thalweg.adapt.moves.processor import Processor
@@ -17,15 +25,10 @@ from thalweg.adapt.moves.tracks import Track
 from thalweg.adapt.moves.union import Union
 from thalweg.adapt.moves.ways import WAYS
 from thalweg.overlay.protocol import Persist
-from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.run import run
 from thalweg.sim.scenarios.moves import MovesScenario
 
 ENOUGH_SEEDS = range(40)
-
-
-class Impatient(MovesScenario):
-    settle_within_us = 50 * SECOND_US
 
 
 def says_new_with_new_too(self, combination):
@@ -125,6 +128,44 @@ RESTORE_UNION, PUBLISH = Union.restore, Split.publish
 def test_a_dropped_rule_is_caught(monkeypatch, where, rule, mutated):
     monkeypatch.setattr(where, rule, mutated)
     assert is_caught(Impatient, ENOUGH_SEEDS)
+
+
+def moves_though_made_again(self):
+    m = self.meta
+    settled = m.kind == FULL or (m.kind == NEW and m.acked >= m.tau + self.query.longest)
+    return m.active and m.pending is None and m.given is None and settled
+
+
+def answers_late_questions(processor, now_us, sender, message):
+    processor.said = 0
+    return ANSWER(processor, now_us, sender, message)
+
+
+def forgets_what_ends_at_once(self, at):
+    return LIVE(self, at + 1)
+
+
+ANSWER, LIVE = answering.answer, RangeJoin.live
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("scenario", "first_seed", "where", "rule", "mutated"),
+    [
+        (Forgetful, 0, Holding, "is_movable", property(moves_though_made_again)),
+        (LateQuestions, 2, protocol, "answer", answers_late_questions),
+        (Grouped, 5, Holding, "fold", lambda self: None),
+        (Grouped, 5, RangeJoin, "live", forgets_what_ends_at_once),
+        (GroupedAbove, 6, Above, "restore", lambda self, persisted: None),
+    ],
+    ids=lambda x: getattr(x, "__name__", str(x)),
+)
+def test_a_dropped_rule_is_caught_where_it_matters(
+    monkeypatch, scenario, first_seed, where, rule, mutated
+):
+    assert run(scenario, first_seed).problem is None
+    monkeypatch.setattr(where, rule, mutated)
+    assert is_caught(scenario, range(first_seed, first_seed + 20))
 
 
 @pytest.mark.slow

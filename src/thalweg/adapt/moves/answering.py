@@ -19,6 +19,9 @@ ACKED_EVERY = 8  # instants between two durable acknowledgements: after a restar
 def answer(
     processor: Processor, now_us: int, sender: Address, message: ReadResults
 ) -> list[Effect]:
+    if message.said < processor.said:
+        return []  # it has come late: what it asks for may be gone, and is asked for no longer
+    processor.said = message.said
     effects: list[Effect] = []
     found = []
     for want in message.wants:

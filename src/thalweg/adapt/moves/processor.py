@@ -45,6 +45,7 @@ class Processor:
         self.holdings: list[Holding] = []
         self.disk = Disk(query)
         self.arriving = Arriving()
+        self.said = 0  # by the union, as far as its questions tell
         self.replayed = 0  # ranges that were made from the inputs
         self.decided: dict[str, Given] = {}  # moves, newest last
         self._life = 0

@@ -55,6 +55,7 @@ class MovesScenario(Scenario):
     suite_seeds: ClassVar[int] = 30
     cells = CELLS
     times = Times()
+    moves: ClassVar[type[Moves]] = Moves
 
     def __init__(self, options: Options, generator: Generator) -> None:
         super().__init__(options, generator)
@@ -95,21 +96,16 @@ class MovesScenario(Scenario):
         shape = self.shapes[seed % len(self.shapes)]
         version = "2" if self.other_version and seed % 4 == 0 else "1"
         decide: Decide | None = Balancer(self.query, Settings()).decide if self.balances else None
-        moves = self.make(
-            Moves(
-                self.query,
-                shape,
-                self.directory,
-                self.times,
-                version=version,
-                decide=decide,
-                local=self.local,
-            )
+        moves = self.moves(
+            self.query,
+            shape,
+            self.directory,
+            self.times,
+            version=version,
+            decide=decide,
+            local=self.local,
         )
         return Stack([moves])
-
-    def make(self, moves: Moves) -> Moves:
-        return moves
 
     def admit(self, world: World, address: Address) -> None:
         """Nodes need no introduction: their configuration names the manager."""
