@@ -4,7 +4,7 @@ import pytest
 
 from thalweg.sim.run import run
 from thalweg.sim.scenarios.membership import MembershipScenario
-from thalweg.sim.scenarios.registry import UnknownScenario
+from thalweg.sim.scenarios.registry import SCENARIOS, UnknownScenario
 from thalweg.sim.soak import Tally, soak
 
 
@@ -41,3 +41,19 @@ def test_failing_seeds_are_kept():
 def test_an_unknown_scenario_is_refused_before_anything_runs():
     with pytest.raises(UnknownScenario):
         soak(["membership", "nothing"], 0, 1_000_000)
+
+
+def test_a_table_of_steps_and_faults_counts_seeds_and_shows_what_none_met():
+    class Meets(MembershipScenario):
+        cells = (("join", "crash"), ("join", "pause"))
+
+        def admit(self, world, address):
+            super().admit(world, address)
+            self.met.add(("join", "crash"))
+
+    tally = Tally("membership")
+    for seed in (1, 2):
+        tally.add(run(Meets, seed))
+    assert tally.met == {("join", "crash"): 2}
+    [whole] = soak(["moves"], 0, 1)
+    assert len(whole.met) == len(SCENARIOS["moves"].cells)

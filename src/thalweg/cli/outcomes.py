@@ -22,6 +22,7 @@ def outcome_lines(outcome: Outcome) -> list[str]:
         *(f"  {count:>8,} {name} {kind}" for (name, kind), count in sent),
         "faults",
         *(f"  {count:>8,} {kind}" for kind, count in faults),
+        *(f"  at {step}: {fault}" for step, fault in outcome.met),
         f"{outcome.steps:,} events in {simulated_s:g} simulated seconds, trace {outcome.digest}",
     ]
     if outcome.problem is not None:
@@ -37,6 +38,7 @@ def outcome_as_json(outcome: Outcome) -> dict[str, Any]:
         "options": outcome.options.lines(),
         "messages": _flat(outcome.sent),
         "faults": dict(sorted(outcome.faults.items())),
+        "met": [list(cell) for cell in outcome.met],
         "events": outcome.steps,
         "simulated_us": outcome.simulated_us,
         "settled_after_us": outcome.settled_after_us,
@@ -64,8 +66,24 @@ def show_tallies(tallies: list[Tally]) -> None:
     counts = [(kind, f"{count:,}") for kind, count in sorted(faults.items())]
     emit_table((("FAULT", "left"), ("TIMES", "right")), counts, empty="nothing went wrong")
     for tally in tallies:
+        _show_met(tally)
+    for tally in tallies:
         for seed, problem in tally.failed.items():
             emit(f"{tally.scenario} seed {seed}: {problem}")
+
+
+def _show_met(tally: Tally) -> None:
+    """In how many seeds which fault struck in which step of the scenario's protocol."""
+    if not tally.met:
+        return
+    steps = list(dict.fromkeys(step for step, _ in tally.met))
+    faults = list(dict.fromkeys(fault for _, fault in tally.met))
+    columns = (
+        (f"{tally.scenario.upper()}: SEEDS", "left"),
+        *((f.upper(), "right") for f in faults),
+    )
+    rows = [(step, *(f"{tally.met[step, fault]:,}" for fault in faults)) for step in steps]
+    emit_table(columns, rows, empty="")
 
 
 def tally_as_json(tally: Tally) -> dict[str, Any]:
@@ -77,6 +95,7 @@ def tally_as_json(tally: Tally) -> dict[str, Any]:
         "slowest_to_settle_us": tally.slowest_to_settle_us,
         "faults": dict(sorted(tally.faults.items())),
         "messages": _flat(tally.sent),
+        "met": _flat(tally.met),
         "failed": {str(seed): problem for seed, problem in tally.failed.items()},
     }
 

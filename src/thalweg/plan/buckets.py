@@ -8,7 +8,7 @@ what is a function of what was observed.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
@@ -20,6 +20,8 @@ NARROWEST = SPACE >> 24  # what is hot in less than that is one key, or nearly
 SMOOTHING = 0.3  # weight of the newest observation
 UNEVEN = 1.25  # times the mean: the most that the busiest owner may have before cuts move
 BETTER = 0.9  # times the busiest owner's share: what a new division has to reach
+MANY = 1_000  # rows that were weighed; fewer tell nothing
+HOT = 0.1  # of them: a key that has more is worth a word
 
 Starts = tuple[int, ...]  # where each owner's range begins; it ends where the next one begins
 
@@ -79,6 +81,28 @@ def refined(buckets: Sequence[Bucket], owners: int) -> tuple[Bucket, ...]:
         else:
             found.append(bucket)
     return tuple(found)
+
+
+def divided(weights: Sequence[tuple[int, float]], owners: int) -> tuple[Bucket, ...]:
+    """By weights of hashes, sorted, that are all known: hot buckets split until they are not."""
+    hashes = [hash_ for hash_, _ in weights]
+    before = [0.0, *accumulate(weight for _, weight in weights)]
+
+    def weighed(bucket: Bucket) -> Bucket:
+        low, high = bisect_left(hashes, bucket.low), bisect_right(hashes, bucket.high)
+        return Bucket(bucket.low, bucket.high, before[high] - before[low])
+
+    buckets = tuple(map(weighed, first_buckets()))
+    while True:
+        finer = tuple(map(weighed, refined(buckets, owners)))
+        if finer == buckets:
+            return buckets
+        buckets = finer
+
+
+def is_hot(rows: int, of: int, many: int = MANY) -> bool:
+    """Whether one key has so much of all rows that no division helps."""
+    return of >= many and rows > HOT * of
 
 
 def _are_halves(a: Bucket, b: Bucket) -> bool:

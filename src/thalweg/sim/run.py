@@ -28,6 +28,7 @@ class Outcome:
     sent: Counter[tuple[str, str]]
     faults: Counter[str]
     digest: str
+    met: tuple[tuple[str, str], ...] = ()  # (step, fault)
 
 
 class Broken(Exception):
@@ -70,6 +71,7 @@ def run(
         sent=world.sent,
         faults=world.faults,
         digest=trace.digest,
+        met=tuple(sorted(scenario.met)),
     )
 
 

@@ -33,10 +33,12 @@ class Scenario:
     check_every_us: ClassVar[int] = SECOND_US // 2
     act_every_us: ClassVar[int] = 2 * SECOND_US  # the mean gap of the workload
     suite_seeds: ClassVar[int] = 200  # how many the test suite runs
+    cells: ClassVar[tuple[tuple[str, str], ...]] = ()  # (step, fault): what many seeds should meet
 
     def __init__(self, options: Options, generator: Generator) -> None:
         self.options = options
         self.generator = generator  # the scenario's own, for its workload
+        self.met: set[tuple[str, str]] = set()  # those of `cells` that this run has met
 
     @classmethod
     def faults_of(cls, seed: int) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ class Tally:
     faults: Counter[str] = field(default_factory=Counter)
     sent: Counter[tuple[str, str]] = field(default_factory=Counter)
     failed: dict[int, str] = field(default_factory=dict)  # seed -> problem
+    met: Counter[tuple[str, str]] = field(default_factory=Counter)  # (step, fault) -> seeds
 
     @property
     def simulated_hours(self) -> float:
@@ -37,6 +38,7 @@ class Tally:
         self.slowest_to_settle_us = max(self.slowest_to_settle_us, outcome.settled_after_us or 0)
         self.faults += outcome.faults
         self.sent += outcome.sent
+        self.met.update(outcome.met)
         if outcome.problem is not None:
             self.failed[outcome.options.seed] = outcome.problem
 
@@ -53,6 +55,8 @@ def soak(
     for name in names:
         scenario_named(name)
     tallies = {name: Tally(name) for name in names}
+    for name, tally in tallies.items():
+        tally.met.update(dict.fromkeys(scenario_named(name).cells, 0))
     todo = [(name, seed) for name in names for seed in range(first_seed, first_seed + seeds)]
     for number, outcome in enumerate(_outcomes(todo, jobs), start=1):
         tallies[outcome.scenario].add(outcome)

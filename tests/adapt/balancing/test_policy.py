@@ -2,8 +2,8 @@
 
 from thalweg.adapt.balancing.costs import Prices, Prospect, cheapest, costs
 from thalweg.adapt.balancing.policy import Balancer, Settings
-from thalweg.adapt.moves.messages import Load
 from thalweg.adapt.moves.query import Query
+from thalweg.adapt.moves.reports import Load
 from thalweg.plan.windows import TimeWindow
 
 QUERY = Query(("A", "B"), (TimeWindow(200), TimeWindow(200)))
@@ -16,8 +16,7 @@ def loads(*rates, movable=True):
 
 def decided(balancer, found, upto_s=10, since_s=0):
     for second in range(since_s, upto_s):
-        request = balancer.decide(second * SECOND_US, found)
-        if request is not None:
+        for request in balancer.decide(second * SECOND_US, found):
             return second, request
     return None
 
@@ -40,6 +39,21 @@ def test_there_is_a_pause_between_two_moves():
     first, _ = decided(balancer, loads(100, 900))
     second, _ = decided(balancer, loads(100, 900), 30, first + 1)
     assert second - first >= 5
+
+
+def test_several_pairs_move_at_once_and_no_node_is_in_two():
+    balancer, found = Balancer(QUERY, Settings()), loads(900, 100, 800, 120, 300)
+    assert balancer.decide(0, found) == []
+    pairs = [(r.sender, r.receiver) for r in balancer.decide(SECOND_US, found)]
+    assert pairs == [("n0", "n1"), ("n2", "n3")]
+
+
+def test_who_is_part_of_a_move_is_left_alone():
+    balancer, found = Balancer(QUERY, Settings()), loads(900, 100, 800, 120, 300)
+    busy = frozenset(("n0", "n3"))
+    assert balancer.decide(0, found, busy) == []
+    pairs = [(r.sender, r.receiver) for r in balancer.decide(SECOND_US, found, busy)]
+    assert pairs == [("n2", "n1")]
 
 
 def test_what_is_on_the_move_is_left_alone():

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thalweg.adapt.moves.holding import Holding, Meta
+from thalweg.adapt.moves.data import NEW, OLD, RowsOf
+from thalweg.adapt.moves.dividing import divided
+from thalweg.adapt.moves.holding import Holding
 from thalweg.adapt.moves.join import RangeJoin
 from thalweg.adapt.moves.matching import match, reshaped
-from thalweg.adapt.moves.messages import NEW, OLD, RowsOf
+from thalweg.adapt.moves.meta import Meta
 from thalweg.adapt.moves.query import Query, ids_of
 from thalweg.adapt.moves.shapes import all_shapes, left_deep, mjoin, parse
 from thalweg.plan.windows import TimeWindow
@@ -39,7 +41,8 @@ def brute(rows, query=QUERY):
         intervals = [query.windows[leaf].interval(p[0]) for leaf, p in enumerate(parts)]
         start, end = max(i[0] for i in intervals), min(i[1] for i in intervals)
         if start < end and all(i[0] < i[1] for i in intervals):
-            found.append((start, end, (*[p[3] for p in parts], parts[0][2])))
+            key = parts[0][2]
+            found.append((start, end, (*[p[3] for p in parts], key), key, 1))
     return sorted(found)
 
 
@@ -62,7 +65,7 @@ def test_every_shape_makes_what_brute_force_makes_whatever_the_ticks(drawn, shap
     made = holding(shape)
     for upto in range(tick, END + tick, tick):
         feed(made, rows, 0, upto)
-    assert sorted(made.outbox) == brute(rows)
+    assert sorted(made.outbox.rows) == brute(rows)
 
 
 @settings(max_examples=60, deadline=None)
@@ -74,7 +77,7 @@ def test_state_that_is_moved_to_another_shape_goes_on_as_if_nothing_had_been(dra
     receiver = holding(b, since=tau)
     receiver.resume(sender.states(), tau)
     feed(receiver, rows, tau, END)
-    assert sorted(sender.outbox + receiver.outbox) == brute(rows)
+    assert sorted(sender.outbox.rows + receiver.outbox.rows) == brute(rows)
 
 
 @settings(max_examples=60, deadline=None)
@@ -89,7 +92,7 @@ def test_two_tracks_say_together_what_one_would(drawn, shape, tau):
     feed(sender, rows, tau, tau + QUERY.longest)
     assert sender.is_finished
     feed(receiver, rows, tau, END)
-    assert sorted(sender.outbox + receiver.outbox) == brute(rows)
+    assert sorted(sender.outbox.rows + receiver.outbox.rows) == brute(rows)
 
 
 @settings(max_examples=40, deadline=None)
@@ -100,7 +103,7 @@ def test_a_shape_that_changes_at_an_instant_changes_no_result(drawn, a, b, at):
     feed(made, rows, 0, at)
     made.reshape(b)
     feed(made, rows, at, END)
-    assert sorted(made.outbox) == brute(rows)
+    assert sorted(made.outbox.rows) == brute(rows)
 
 
 @settings(max_examples=40, deadline=None)
@@ -110,7 +113,7 @@ def test_what_is_read_again_from_the_inputs_is_the_same(drawn, since, tick):
     again = holding(mjoin(3), since=since)
     for upto in range(since - QUERY.longest + tick, END + tick, tick):
         feed(again, rows, 0, upto)
-    assert sorted(again.outbox) == [r for r in brute(rows) if r[0] >= since]
+    assert sorted(again.outbox.rows) == [r for r in brute(rows) if r[0] >= since]
 
 
 @settings(max_examples=30, deadline=None)
@@ -119,13 +122,13 @@ def test_pieces_of_a_range_make_what_the_range_makes(drawn, cut):
     rows = rows_of(drawn)
     whole = holding(left_deep((0, 1, 2)))
     feed(whole, rows, 0, 15)
-    left, right = whole.divided([(0, cut), (cut, 8)])
+    left, right = divided(whole, [(0, cut), (cut, 8)])
     for piece, (lo, hi) in ((left, (0, cut)), (right, (cut, 8))):
         from thalweg.adapt.moves.query import bucket_of
 
         ours = {k: [r for r in v if lo <= bucket_of(r[2], 8) < hi] for k, v in rows.items()}
         feed(piece, ours, 15, END)
-    assert sorted(left.outbox + right.outbox) == brute(rows)
+    assert sorted(left.outbox.rows + right.outbox.rows) == brute(rows)
 
 
 def test_states_match_by_what_they_hold():

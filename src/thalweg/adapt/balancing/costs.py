@@ -76,5 +76,7 @@ def costs(prospect: Prospect, prices: Prices) -> list[Cost]:
     ]
 
 
-def cheapest(prospect: Prospect, prices: Prices) -> Cost:
-    return min(costs(prospect, prices), key=lambda c: (c.total(prospect, prices), c.way))
+def cheapest(prospect: Prospect, prices: Prices, *, linear: bool = True) -> Cost:
+    """Of the ways that can; PTLB only moves what is linear."""
+    able = [c for c in costs(prospect, prices) if linear or c.way != PTLB]
+    return min(able, key=lambda c: (c.total(prospect, prices), c.way))

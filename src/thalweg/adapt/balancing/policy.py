@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from thalweg.adapt.balancing.costs import Prices, Prospect, cheapest
-from thalweg.adapt.moves.manager import StartMove
-from thalweg.adapt.moves.messages import Load
 from thalweg.adapt.moves.query import Query
+from thalweg.adapt.moves.records import StartMove
+from thalweg.adapt.moves.reports import Load
 from thalweg.overlay.protocol import Address
 
 
@@ -22,7 +22,8 @@ from thalweg.overlay.protocol import Address
 class Settings:
     threshold: float = 0.25  # of the mean load, by which the most loaded must exceed it
     pause_us: int = 3_000_000  # between two moves
-    looks: int = 2  # in a row at which the same node must be the most loaded
+    looks: int = 2  # in a row at which the same node must be among the most loaded
+    at_once: int = 4  # pairs that one decision may name; D-CAPE has one
     period_us: int = 1_000_000  # that a reported rate covers
     instant_us: int = 50_000
     way: str | None = None  # always this one
@@ -35,32 +36,49 @@ class Balancer:
     query: Query
     settings: Settings
     _last_us: int | None = None
-    _streak: tuple[Address, int] = ("", 0)
+    _streaks: dict[Address, int] = field(default_factory=dict)  # looks at which it had too much
     _since_us: int = 0
 
-    def decide(self, now_us: int, loads: Mapping[Address, tuple[Load, ...]]) -> StartMove | None:
+    def decide(
+        self,
+        now_us: int,
+        loads: Mapping[Address, tuple[Load, ...]],
+        busy: frozenset[Address] = frozenset(),
+    ) -> list[StartMove]:
+        """The most loaded gives to the least loaded, the second to the second; none is in two."""
         s = self.settings
         if len(loads) < 2 or (self._last_us is not None and now_us - self._last_us < s.pause_us):
-            return None
+            return []
         totals = {a: sum(float(getattr(x, s.by)) for x in found) for a, found in loads.items()}
-        most = max(sorted(totals), key=lambda a: totals[a])
-        least = min(sorted(totals), key=lambda a: totals[a])
         mean = sum(totals.values()) / len(totals)
-        if totals[most] <= mean * (1 + s.threshold) or not totals[most]:
-            self._streak = ("", 0)
-            return None
-        if now_us - self._since_us < s.period_us and self._streak[0] == most:
-            return None  # the same reports
-        count = self._streak[1] + 1 if self._streak[0] == most else 1
-        self._streak, self._since_us = (most, count), now_us
-        if count < s.looks or not any(x.movable for x in loads[most]):
-            return None
-        self._last_us, self._streak = now_us, ("", 0)
+        free = sorted((a for a in totals if a not in busy), key=lambda a: (-totals[a], a))
+        over = [a for a in free[: s.at_once] if totals[a] > mean * (1 + s.threshold)]
+        if now_us - self._since_us < s.period_us and set(over) <= set(self._streaks):
+            return []  # the same reports
+        self._streaks = {a: self._streaks.get(a, 0) + 1 for a in over}
+        self._since_us = now_us
+        found = []
+        for most, least in zip(over, sorted(free, key=lambda a: (totals[a], a)), strict=False):
+            steady = self._streaks[most] >= s.looks and any(x.movable for x in loads[most])
+            if steady and totals[least] < mean:
+                del self._streaks[most]
+                self._last_us = now_us
+                found.append(self._request(most, least, totals, mean, loads[most]))
+        return found
+
+    def _request(
+        self,
+        most: Address,
+        least: Address,
+        totals: Mapping[Address, float],
+        mean: float,
+        loads: tuple[Load, ...],
+    ) -> StartMove:
         share = (totals[most] - totals[least]) / 2 / totals[most]
-        way, reason = self._way(loads[most], share)
+        way, reason = self._way(loads, share)
         why = (
-            f"{most} has {totals[most]:,.0f} ({s.by}), {least} {totals[least]:,.0f}, the mean is "
-            f"{mean:,.0f}; {reason}"
+            f"{most} has {totals[most]:,.0f} ({self.settings.by}), {least} {totals[least]:,.0f}, "
+            f"the mean is {mean:,.0f}; {reason}"
         )
         return StartMove(most, least, share, way, why)
 
@@ -72,5 +90,5 @@ class Balancer:
         tuples = share * sum(x.tuples for x in found)
         rate = share * sum(x.rate for x in found)
         prospect = Prospect(tuples, rate, tuples / max(window, 1e-9), window)
-        cost = cheapest(prospect, s.prices)
+        cost = cheapest(prospect, s.prices, linear=self.query.below is None)
         return cost.way, cost.why

@@ -8,6 +8,7 @@ the union.
 
 from __future__ import annotations
 
+from thalweg.adapt.moves.operators import not_linear
 from thalweg.adapt.moves.ways import PTLB
 from thalweg.plan.nodes import (
     Aggregate,
@@ -49,8 +50,7 @@ def _not_linear(plan: Node) -> str | None:
         return next((r for i in plan.inputs if (r := _not_linear(i)) is not None), None)
     if isinstance(plan, SetOp) and plan.kind is SetKind.UNION and plan.all:
         return _not_linear(plan.left) or _not_linear(plan.right)
-    what = type(plan).__name__
-    return f"{what} is not linear: let it stand above the union, or use mslb or precopy"
+    return not_linear(type(plan).__name__)
 
 
 def _without_key(plan: Node) -> str | None:

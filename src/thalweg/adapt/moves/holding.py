@@ -16,52 +16,22 @@ written never change; what was not acknowledged can be made again from what is k
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from heapq import heappop, heappush
-from typing import Any
 
-import msgspec
-
-from thalweg.adapt.balancing.local import LocalOptimiser, Statistics
+from thalweg.adapt.balancing.local import LocalOptimiser
+from thalweg.adapt.moves.data import FULL, NEW, OLD, Read, ResultsOf, RowsOf, Want
+from thalweg.adapt.moves.grouping import Below, added_up
 from thalweg.adapt.moves.join import RangeJoin
 from thalweg.adapt.moves.matching import States, match, reshaped
-from thalweg.adapt.moves.messages import FULL, NEW, OLD, Given, Load, Read, ResultsOf, RowsOf, Want
-from thalweg.adapt.moves.query import Combination, Query, Result, Row, bucket_of
+from thalweg.adapt.moves.meta import Meta
+from thalweg.adapt.moves.outbox import Outbox
+from thalweg.adapt.moves.query import Combination, Query, Row
 from thalweg.adapt.moves.ranges import Range
+from thalweg.adapt.moves.rates import Rates
+from thalweg.adapt.moves.reports import Load
 from thalweg.adapt.moves.shapes import Inputs, Shape
 from thalweg.adapt.moves.tables import Segment
-from thalweg.overlay.protocol import Address
 from thalweg.plan.windows import FOREVER
-
-MOST_RESULTS = 1_000
-
-
-class Pending(msgspec.Struct, frozen=True):
-    """A move of this holding that is not decided."""
-
-    move: str
-    way: str
-    receiver: Address
-    since_us: int
-    stage: str = "chosen"
-
-
-class Meta(msgspec.Struct):
-    """What survives a restart beside the windows' segments."""
-
-    lo: int
-    hi: int
-    epoch: int
-    kind: str = FULL
-    tau: int = 0
-    since: int = 0
-    acked: int = 0
-    shape: str = ""
-    cap: int | None = None
-    pending: Pending | None = None
-    given: Given | None = None
-    active: bool = True
-    prepared_for: str = ""  # the move that brought the state
 
 
 class Holding:
@@ -74,15 +44,14 @@ class Holding:
         begin = max(meta.since, meta.acked)
         self.positions = [max(begin - query.reach(leaf), oldest) for leaf in leaves]
         self.frontier = min(self.positions)
-        self.outbox: list[Result] = []
+        self.outbox = Outbox(begin)
         self.wanted_us = 0  # when the union last asked
         self.tick_work = 0  # since the last report
         self.optimiser = LocalOptimiser()
-        self._counted = [0] * len(query.streams)  # rows that entered since the last look
-        self._looked_at = self.frontier
-        self._entered_from = self.frontier
-        self._waiting: list[tuple[int, int, Row]] = []  # read, to enter later: a heap
-        self._outbox_from = begin
+        self.rates = Rates(query, self.frontier)
+        self.entered_from = self.frontier
+        self.waiting: list[tuple[int, int, Row]] = []  # read, to enter later: a heap
+        self._grouped = Below(query) if query.below is not None else None
 
     @property
     def range(self) -> Range:
@@ -96,10 +65,11 @@ class Holding:
         """Go on at an instant with states frozen there; gives the work of recomputing."""
         found = match(self.query, self.shape, states, at, at)
         self.join = found.join
-        self.frontier = self._entered_from = at
+        self.frontier = self.entered_from = at
+        self.fold()
         # Rows that wait for a slide are read again.
         self.positions = [at - window.delay for window in self.query.windows]
-        self._outbox_from = max(self._outbox_from, at)
+        self.outbox.since = max(self.outbox.since, at)
         return found.work
 
     # --- reading inputs ---
@@ -125,8 +95,8 @@ class Holding:
         for row in found.rows:
             if row[0] >= max(self.positions[leaf], oldest):
                 start, end = self.query.windows[leaf].interval(row[0])
-                if self._entered_from <= start < end:
-                    heappush(self._waiting, (start, leaf, row))
+                if self.entered_from <= start < end:
+                    heappush(self.waiting, (start, leaf, row))
         self.positions[leaf] = found.upto
 
     def advance(self) -> bool:
@@ -136,18 +106,29 @@ class Holding:
         if upto <= self.frontier or self.is_finished:
             return False
         entering: list[Combination] = []
-        while self._waiting and self._waiting[0][0] < upto:
-            _, leaf, row = heappop(self._waiting)
+        while self.waiting and self.waiting[0][0] < upto:
+            _, leaf, row = heappop(self.waiting)
             entering.append(self.query.single(leaf, row))
-            self._counted[leaf] += 1
+            self.rates.count(leaf)
         before = self.join.work
-        self.outbox += self.join.tick(entering, upto, self._emits)
+        results = self.join.tick(entering, upto, self._emits)
+        if self._grouped is not None:
+            results = [r for r in self._grouped.apply(results, upto) if r[0] >= self.outbox.since]
+        self.outbox.add(added_up(results) if self.query.above is not None else results)
         self.tick_work += self.join.work - before
         self.frontier = upto
         return True
 
+    def fold(self) -> None:
+        """Accumulators, from the rows that are there at the frontier."""
+        if self._grouped is not None:
+            self._grouped = Below(self.query)
+            self._grouped.apply(self.join.live(self.frontier), self.frontier)
+
     def _emits(self, combination: Combination) -> bool:
-        if combination[0] < self._outbox_from:
+        if self._grouped is not None:
+            return True  # it needs all of them
+        if combination[0] < self.outbox.since:
             return False
         if self.meta.kind != OLD:
             return True
@@ -162,32 +143,25 @@ class Holding:
 
     def has_said_all_from(self, at: int) -> bool:
         """Whether it has said results without old parts that begin at `at` or later."""
-        return self.meta.kind != OLD and self.frontier > max(at, self._outbox_from)
+        return self.meta.kind != OLD and self.frontier > max(at, self.outbox.since)
 
     def acknowledge(self, said: int) -> None:
         if said > self.meta.acked:
             self.meta.acked = said
-            self.outbox = [r for r in self.outbox if r[0] >= said]
-            self._outbox_from = max(self._outbox_from, said)
+            self.outbox.acknowledge(said)
 
     def results(self, want: Want) -> ResultsOf | None:
-        if want.start < self._outbox_from or not self.meta.active:
+        if want.start < self.outbox.since or not self.meta.active:
             return None
         m, given = self.meta, self.meta.given
         upto = self.frontier
         if given is not None and not given.parallel:
             upto = min(upto, given.at)
-        upto = max(upto, want.start)
-        rows = [r for r in self.outbox if want.start <= r[0] < upto]
-        if len(rows) > MOST_RESULTS:
-            upto = rows[MOST_RESULTS][0]
-            if upto > rows[0][0]:  # whole instants
-                rows = [r for r in rows if r[0] < upto]
-            else:
-                upto = rows[0][0] + 1
-                rows = [r for r in rows if r[0] < upto]
+        rows, upto = self.outbox.between(want.start, max(upto, want.start))
         finished = self.is_finished and upto >= self.frontier
-        return ResultsOf(m.lo, m.hi, m.epoch, want.start, upto, tuple(rows), given, finished)
+        return ResultsOf(
+            m.lo, m.hi, m.epoch, want.start, upto, tuple(rows), given, finished, m.made
+        )
 
     # --- state ---
 
@@ -196,7 +170,7 @@ class Holding:
 
     def purge(self) -> dict[Inputs, list[int]]:
         """What nobody can need again: nothing from `acked` on meets it."""
-        return self.join.purge(min(self.meta.acked, self.frontier))
+        return self.join.purge(min(self.meta.acked, self.frontier) - 1)
 
     def reshape(self, shape: Shape) -> int:
         """Another shape from the frontier on; gives the work of recomputing."""
@@ -207,70 +181,26 @@ class Holding:
 
     def better_shape(self) -> Shape | None:
         """What local re-optimisation would change to, by the rates since the last look."""
-        instants = self.frontier - self._looked_at
-        if not self.is_movable or instants < self.query.longest:
+        if not self.is_movable:
             return None
-        keys = {key for leaf in self.query.streams for key in self._keys(leaf)}
-        statistics = Statistics(
-            tuple([count / instants for count in self._counted]),
-            tuple([float(self.query.reach(leaf)) for leaf in range(len(self.query.streams))]),
-            float(max(1, len(keys))),
-            float(max(1, len(keys))),
-        )
-        self._counted, self._looked_at = [0] * len(self.query.streams), self.frontier
+        windows = [self.join.tables[(leaf,)] for leaf in range(len(self.positions))]
+        keys = set().union(*[window.keys() for window in windows])
+        statistics = self.rates.since_last_look(self.frontier, max(1, len(keys)))
+        if statistics is None:
+            return None
         return self.optimiser.better(self.frontier, self.shape, statistics)
-
-    def _keys(self, stream: str) -> Iterable[int]:
-        return self.join.tables[(self.query.streams.index(stream),)].keys()
-
-    def divided(self, ranges: list[Range]) -> list[Holding]:
-        """The same, in pieces."""
-        found = []
-        for lo, hi in ranges:
-            piece = Holding(self.query, _copy(self.meta, lo=lo, hi=hi), self.shape)
-
-            def ours(key: int, lo: int = lo, hi: int = hi) -> bool:
-                return lo <= bucket_of(key, self.query.buckets) < hi
-
-            states = {
-                inputs: {
-                    n: kept
-                    for n, s in segments.items()
-                    if (kept := tuple([c for c in s if ours(c[2])]))
-                }
-                for inputs, segments in self.states().items()
-            }
-            piece.join = match(self.query, self.shape, states, self.frontier, self.frontier).join
-            piece.frontier, piece.positions = self.frontier, list(self.positions)
-            piece._entered_from, piece._outbox_from = self._entered_from, self._outbox_from
-            piece.wanted_us = self.wanted_us
-            piece.outbox = [r for r in self.outbox if ours(r[2][-1])]
-            for entry in self._waiting:
-                if ours(entry[2][2]):
-                    heappush(piece._waiting, entry)
-            found.append(piece)
-        return found
 
     @property
     def is_movable(self) -> bool:
-        """Decided, and no other track is needed for what was not said yet."""
+        """Registered, decided, and no other track is needed for what was not said yet.
+
+        What was made again can't know whether an earlier making has given the range away.
+        """
         m = self.meta
         settled = m.kind == FULL or (m.kind == NEW and m.acked >= m.tau + self.query.longest)
-        return m.active and m.pending is None and m.given is None and settled
+        return m.registered and m.active and m.pending is None and m.given is None and settled
 
     def load(self) -> Load:
         m = self.meta
         tuples = sum(len(s) for t in self.join.tables.values() for s in t.segments.values())
         return Load(m.lo, m.hi, m.epoch, self.is_movable, self.tick_work, tuples)
-
-    def by_bucket(self) -> list[int]:
-        """Kept rows of each bucket: what D-CAPE measures load by."""
-        counts = [0] * (self.meta.hi - self.meta.lo)
-        for table in self.join.tables.values():
-            for combination in table.rows():
-                counts[bucket_of(combination[2], self.query.buckets) - self.meta.lo] += 1
-        return counts
-
-
-def _copy(meta: Meta, **changes: Any) -> Meta:
-    return msgspec.structs.replace(meta, **changes)

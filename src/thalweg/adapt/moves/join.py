@@ -21,6 +21,9 @@ class RangeJoin:
         self.query = query
         self.shape = shape
         self.tables: dict[Inputs, Table] = {inputs: Table() for inputs in shape.states()}
+        self._root: Table | None = None
+        if query.below is not None:  # what the operator on it remembers
+            self._root = self.tables[shape.inputs] = Table()
         self.probed = 0  # candidates looked at, ever
         self.kept = 0  # rows inserted, ever
         self.made = 0  # results, ever
@@ -49,7 +52,11 @@ class RangeJoin:
         for joined in self._meet(new, self._order(parent, at)):
             if parent is not self.shape:
                 self._enter(parent.inputs, joined, emits, results)
-            elif emits(joined):
+                continue
+            if self._root is not None:
+                self._root.insert(joined)
+                self.kept += 1
+            if emits(joined):
                 results.append(self.query.result(joined))
         self.tables[at].insert(new)
         self.kept += 1
@@ -89,6 +96,11 @@ class RangeJoin:
                     table.insert(combination)
                     self.kept += 1
         table.seal(number)
+
+    def live(self, at: int) -> list[Result]:
+        """What the operator on the join remembers: results that were valid just before `at`."""
+        rows = self._root.rows() if self._root is not None else ()
+        return [self.query.result(c) for c in rows if c[1] >= at]
 
     def purge(self, upto: int) -> dict[Inputs, list[int]]:
         """Drop what nothing from `upto` on can meet; gives the segments that are gone."""

@@ -45,7 +45,7 @@ def match(query: Query, shape: Shape, states: States, at: int, number: int) -> M
     for (
         inputs
     ) in recomputed:  # the tables are in the order of the shape: from the bottom to the top
-        join.recompute(inputs, at, number)
+        join.recompute(inputs, at - 1, number)  # what ends at `at` is still to be said
     return Matched(
         join,
         tuple(taken),

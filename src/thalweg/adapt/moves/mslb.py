@@ -22,14 +22,12 @@ from __future__ import annotations
 
 import msgspec
 
+from thalweg.adapt.moves.choosing import compute
 from thalweg.adapt.moves.directory import Directory
-from thalweg.adapt.moves.messages import (
-    Aborted,
-    ComputePartitionsToMove,
-    ReactivatePartitions,
-)
+from thalweg.adapt.moves.messages import Aborted, ComputePartitionsToMove, ReactivatePartitions
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.receiving import Received, freeze, receive, send_manifest, serve
+from thalweg.adapt.moves.records import Move
 from thalweg.adapt.moves.shipping import Fetch, Manifest, Shipped
 from thalweg.adapt.moves.split import Split
 from thalweg.adapt.moves.way import (
@@ -37,9 +35,7 @@ from thalweg.adapt.moves.way import (
     REACTIVATE_OTHERS,
     REACTIVATE_SENDER,
     Asked,
-    Move,
     Step,
-    compute,
     reactivate,
     receiver_of,
     redirect,

@@ -16,11 +16,8 @@ from __future__ import annotations
 
 import msgspec
 
-from thalweg.adapt.moves.messages import (
-    Aborted,
-    ComputePartitionsToMove,
-    ReactivatePartitions,
-)
+from thalweg.adapt.moves.choosing import compute
+from thalweg.adapt.moves.messages import Aborted, ComputePartitionsToMove, ReactivatePartitions
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.receiving import (
     Copied,
@@ -37,7 +34,6 @@ from thalweg.adapt.moves.way import (
     REACTIVATE_OTHERS,
     REACTIVATE_SENDER,
     Step,
-    compute,
     reactivate,
     receiver_of,
     redirect,

@@ -13,35 +13,21 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from thalweg.adapt.moves.arriving import Arriving
+from thalweg.adapt.moves.data import OLD, Given, ReadRows, Rows
 from thalweg.adapt.moves.directory import Directory, Times
-from thalweg.adapt.moves.holding import Holding, Meta
-from thalweg.adapt.moves.messages import (
-    OLD,
-    Given,
-    Goodbye,
-    ReadResults,
-    ReadRows,
-    Release,
-    Report,
-    Reshape,
-    Reshaped,
-    Results,
-    Rows,
-    Want,
-)
+from thalweg.adapt.moves.dividing import divided
+from thalweg.adapt.moves.durable import Disk
+from thalweg.adapt.moves.holding import Holding
+from thalweg.adapt.moves.meta import Meta
 from thalweg.adapt.moves.query import Query
 from thalweg.adapt.moves.ranges import Range, overlap, without
-from thalweg.adapt.moves.shapes import Shape, parse
-from thalweg.adapt.moves.shipping import Incoming, decode_segment
-from thalweg.adapt.moves.tables import Segment
-from thalweg.overlay.protocol import Address, Deliver, Effect, Persist, Send
-
-ACKED_EVERY = (
-    8  # instants between two durable acknowledgements: after a restart these are done again
-)
+from thalweg.adapt.moves.reports import Goodbye, Report
+from thalweg.adapt.moves.shapes import Shape
+from thalweg.adapt.moves.weighing import hottest, rows_by_key
+from thalweg.overlay.protocol import Address, Effect, Persist, Send
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode_meta = msgspec.msgpack.Decoder(Meta).decode
 _decode_decided = msgspec.msgpack.Decoder(dict[str, Given]).decode
 MOST_DECIDED = 32
 
@@ -57,91 +43,31 @@ class Processor:
         self.version = version
         self.address: Address = ""
         self.holdings: list[Holding] = []
-        self.incoming: dict[str, Incoming] = {}
-        self.fetched: dict[str, dict[str, bytes]] = {}  # durable segments of moves, by move
-        self.stored: dict[str, int] = {}  # durable segments of windows, by key: where they end
+        self.disk = Disk(query)
+        self.arriving = Arriving()
+        self.said = 0  # by the union, as far as its questions tell
         self.replayed = 0  # ranges that were made from the inputs
         self.decided: dict[str, Given] = {}  # moves, newest last
-        self._fetched_since_us: dict[str, int] = {}
+        self._life = 0
+        self._made = 0
 
-    def restore(self, persisted: Mapping[str, bytes]) -> list[Effect]:
-        effects: list[Effect] = []
+    def restore(self, seed: int, persisted: Mapping[str, bytes]) -> list[Effect]:
+        self._life = seed % 1_000_000_007
         for key, value in persisted.items():
             if key == "decided":
                 self.decided = _decode_decided(value)
-            if key.startswith("fetched/"):
-                self.fetched.setdefault(key.split("/")[1], {})[key] = value
-            if key.startswith("holding/"):
-                meta = _decode_meta(value)
-                holding = Holding(self.query, meta, parse(meta.shape, self.query.streams))
-                self._reload(holding, persisted, effects)
-                self.holdings.append(holding)
+            self.arriving.restore(key, value)
+        self.holdings, effects = self.disk.holdings(persisted)
         return effects
-
-    def _reload(
-        self, holding: Holding, persisted: Mapping[str, bytes], effects: list[Effect]
-    ) -> None:
-        """Its windows as they were at the last acknowledged instant, if it has come that far."""
-        at = max(holding.meta.acked, holding.meta.since)
-        windows: dict[tuple[int, ...], dict[int, Segment]] = {
-            (leaf,): {} for leaf in range(len(self.query.streams))
-        }
-        reached = int(persisted.get(self._key(holding, "reached"), b"-1"))
-        prefix = self._key(holding, "segment/")
-        for key in [k for k in persisted if k.startswith(prefix)]:
-            leaf, _, number = key[len(prefix) :].partition("/")
-            rows = decode_segment(persisted[key])
-            kept = tuple([c for c in rows if c[0] < at])  # what entered later is read again
-            if reached >= at and len(kept) == len(rows):
-                windows[(int(leaf),)][int(number)] = rows
-                self.stored[key] = max(c[1] for c in rows)
-                continue
-            effects.append(Persist(key, None))
-            if reached >= at and kept:  # under a number that no tick will use again
-                whole = (*windows[(int(leaf),)].get(at, ()), *kept)
-                windows[(int(leaf),)][at] = whole
-        if reached < at:
-            return
-        for (leaf_number,), segments in windows.items():
-            if at in segments:
-                effects.append(self._store_segment(holding, leaf_number, at, segments[at]))
-        holding.resume(windows, at)
-        effects.append(Persist(self._key(holding, "reached"), b"%d" % at))
 
     # --- durable state ---
 
-    def _key(self, holding: Holding, name: str) -> str:
-        m = holding.meta
-        return f"{name.split('/')[0]}/{m.lo}-{m.hi}/{m.epoch}/" + name.partition("/")[2]
-
     def store(self, holding: Holding) -> Effect:
-        holding.meta.shape = holding.shape.text(self.query.streams)
-        return Persist(self._key(holding, "holding"), _encode(holding.meta))
-
-    def store_all(self, holding: Holding) -> list[Effect]:
-        """It is new here: its windows too."""
-        effects: list[Effect] = [
-            self.store(holding),
-            Persist(self._key(holding, "reached"), b"%d" % holding.frontier),
-        ]
-        for leaf in range(len(self.query.streams)):
-            for number, segment in holding.join.tables[(leaf,)].segments.items():
-                effects.append(self._store_segment(holding, leaf, number, segment))
-        return effects
-
-    def _store_segment(self, holding: Holding, leaf: int, number: int, segment: Segment) -> Effect:
-        key = self._key(holding, f"segment/{leaf}/{number}")
-        self.stored[key] = max(c[1] for c in segment)
-        return Persist(key, _encode(segment))
+        return self.disk.meta(holding)
 
     def drop(self, holding: Holding) -> list[Effect]:
         self.holdings.remove(holding)
-        prefix = self._key(holding, "segment/")
-        gone = [key for key in self.stored if key.startswith(prefix)]
-        for key in gone:
-            del self.stored[key]
-        keys = [self._key(holding, "holding"), self._key(holding, "reached"), *gone]
-        return [Persist(key, None) for key in keys]
+        return self.disk.nothing(holding)
 
     # --- inputs ---
 
@@ -156,10 +82,10 @@ class Processor:
     def rows(self, now_us: int, message: Rows) -> list[Effect]:
         effects: list[Effect] = []
         for found in message.found:
-            for holding in self._in(found.lo, found.hi, found.epoch):
+            for holding in self.within(found.lo, found.hi, found.epoch):
                 if holding.range != (found.lo, found.hi):
                     effects += self.divide(holding, (found.lo, found.hi))
-            for holding in self._in(found.lo, found.hi, found.epoch):
+            for holding in self.within(found.lo, found.hi, found.epoch):
                 if found.superseded is not None:
                     effects += self._superseded(holding, found.superseded)
                 if holding in self.holdings and holding.range == (found.lo, found.hi):
@@ -168,15 +94,7 @@ class Processor:
         return effects
 
     def tick(self, holding: Holding) -> list[Effect]:
-        if not holding.advance():
-            return []
-        effects: list[Effect] = []
-        for leaf in range(len(self.query.streams)):
-            segment = holding.join.tables[(leaf,)].segments.get(holding.frontier)
-            if segment:
-                effects.append(self._store_segment(holding, leaf, holding.frontier, segment))
-        effects.append(Persist(self._key(holding, "reached"), b"%d" % holding.frontier))
-        return effects
+        return self.disk.tick(holding) if holding.advance() else []
 
     def _superseded(self, holding: Holding, given: Given) -> list[Effect]:
         """A split has served a later epoch: that is how one learns of it who has forgotten."""
@@ -190,81 +108,27 @@ class Processor:
             holding.meta.kind, holding.meta.tau = OLD, given.at
         return [self.store(holding)]
 
-    # --- results ---
-
-    def results(self, now_us: int, sender: Address, message: ReadResults) -> list[Effect]:
-        effects: list[Effect] = []
-        found = []
-        for want in message.wants:
-            effects += self._provide(now_us, want, message.said)
-            for holding in self._in(want.lo, want.hi, want.epoch):
-                holding.wanted_us = now_us
-                effects += self._acknowledged(holding, message.said)
-                answer = holding.results(want)
-                if answer is None:  # it begins too late: made again from where the reader is
-                    effects += self.drop(holding)
-                else:
-                    found.append(answer)
-        return [*effects, Send(sender, Results(tuple(found)))] if found else effects
-
-    def _provide(self, now_us: int, want: Want, said: int) -> list[Effect]:
-        """What is asked for and not here is read from the inputs again."""
-        effects: list[Effect] = []
-        have = []
-        for holding in self._in(want.lo, want.hi, want.epoch):
-            if not holding.meta.active:
-                if (holding.meta.kind, holding.meta.since) != (want.kind, want.begin):
-                    effects += self.drop(holding)  # prepared for a move that never was
-                    continue
-                effects += self.activate(holding)
-            have.append(holding.range)
-        for lo, hi in without((want.lo, want.hi), have):
-            acked = max(want.begin, said)
-            meta = Meta(lo, hi, want.epoch, want.kind, want.tau, want.begin, acked)
-            effects += self.begin(now_us, meta)
-            self.replayed += 1
-        return effects
+    # --- making ---
 
     def begin(self, now_us: int, meta: Meta) -> list[Effect]:
-        holding = Holding(self.query, meta, self.shape)
-        holding.wanted_us = now_us
+        holding = self.make(now_us, meta)
         self.holdings.append(holding)
         return [self.store(holding)]
+
+    def make(self, now_us: int, meta: Meta) -> Holding:
+        self._made += 1
+        meta.made = f"{self._life:x}.{self._made}"
+        holding = Holding(self.query, meta, self.shape)
+        holding.wanted_us = now_us
+        return holding
 
     def activate(self, holding: Holding) -> list[Effect]:
         holding.meta.active = True
         return [self.store(holding)]
 
-    def _acknowledged(self, holding: Holding, said: int) -> list[Effect]:
-        m = holding.meta
-        before = m.acked
-        holding.acknowledge(said)
-        if m.acked // ACKED_EVERY == before // ACKED_EVERY:
-            return []
-        effects: list[Effect] = [self.store(holding)]
-        holding.purge()
-        prefix = self._key(holding, "segment/")
-        gone = [k for k, end in self.stored.items() if end <= m.acked and k.startswith(prefix)]
-        for key in gone:
-            del self.stored[key]
-            effects.append(Persist(key, None))
-        return effects
-
-    def released(self, message: Release) -> list[Effect]:
-        effects: list[Effect] = []
-        for lo, hi, epoch in message.ranges:
-            for holding in self._in(lo, hi, epoch):
-                if (
-                    holding.meta.given is not None
-                    and lo <= holding.meta.lo
-                    and holding.meta.hi <= hi
-                ):
-                    effects += self.drop(holding)
-        return effects
-
     # --- ranges ---
 
-    def _in(self, lo: int, hi: int, epoch: int) -> list[Holding]:
+    def within(self, lo: int, hi: int, epoch: int) -> list[Holding]:
         return [h for h in self.holdings if h.meta.epoch == epoch and overlap(h.range, (lo, hi))]
 
     def divide(self, holding: Holding, inner: Range) -> list[Effect]:
@@ -274,11 +138,11 @@ class Processor:
         if len(pieces) == 1:
             return []
         effects = self.drop(holding)
-        for piece in holding.divided(pieces):
+        for piece in divided(holding, pieces):
             if piece.range != (lo, hi):
                 piece.meta.pending, piece.meta.cap = None, None
             self.holdings.append(piece)
-            effects += self.store_all(piece)
+            effects += self.disk.whole(piece)
         return effects
 
     def moving(self, move: str) -> Holding | None:
@@ -311,43 +175,14 @@ class Processor:
             holding.meta.kind, holding.meta.tau = OLD, given.at
         return [self.store(holding), Persist("decided", _encode(self.decided))]
 
-    def reshape(self, request: Reshape) -> list[Effect]:
-        shape = parse(request.shape, self.query.streams)
-        self.shape = shape
-        effects: list[Effect] = []
-        for holding in self.holdings:
-            if overlap(holding.range, (request.lo, request.hi)) and holding.shape != shape:
-                holding.reshape(shape)
-                effects.append(self.store(holding))
-        return effects
-
-    def reoptimise(self) -> list[Effect]:
-        """D-CAPE's LM: each range in the shape that its own rates ask for, from its frontier on."""
-        effects: list[Effect] = []
-        for holding in self.holdings:
-            before = holding.shape
-            shape = holding.better_shape()
-            if shape is not None:
-                work = holding.reshape(shape)
-                names = self.query.streams
-                found = Reshaped(
-                    holding.meta.lo,
-                    holding.meta.hi,
-                    before.text(names),
-                    shape.text(names),
-                    holding.frontier,
-                    f"{holding.optimiser.why}; {work} to recompute",
-                )
-                effects += [self.store(holding), Deliver(found)]
-        return effects
-
     # --- in its own time ---
 
     def report(self) -> list[Effect]:
         loads = tuple([h.load() for h in self.holdings if h.meta.active])
         for holding in self.holdings:
             holding.tick_work = 0
-        return [Send(self.directory.manager, Report(loads, self.version))]
+        hot = hottest(rows_by_key(self.owned()))
+        return [Send(self.directory.manager, Report(loads, self.version, hot))]
 
     def goodbye(self) -> list[Effect]:
         return [Send(self.directory.manager, Goodbye())]
@@ -364,18 +199,7 @@ class Processor:
             over = holding.meta.given is not None or holding.is_finished
             if idle and (over or not holding.meta.active):
                 effects += self.drop(holding)
-        for move, incoming in list(self.incoming.items()):
-            if now_us - incoming.since_us > 3 * self.times.abort_us:
-                del self.incoming[move]
-        for move in [m for m in self.fetched if m not in self.incoming]:
-            since_us = self._fetched_since_us.setdefault(move, now_us)
-            if now_us - since_us > 3 * self.times.abort_us:
-                effects += self.forget_fetched(move)
-        return effects
-
-    def forget_fetched(self, move: str) -> list[Effect]:
-        self._fetched_since_us.pop(move, None)
-        return [Persist(key, None) for key in self.fetched.pop(move, {})]
+        return [*effects, *self.arriving.tidy(now_us, 3 * self.times.abort_us)]
 
     def owned(self) -> Iterable[Holding]:
         """Those whose next instants are this node's to say."""

@@ -13,32 +13,25 @@ from __future__ import annotations
 from typing import ClassVar
 
 from thalweg.adapt.moves import shipping
+from thalweg.adapt.moves.answering import answer, release
+from thalweg.adapt.moves.data import ReadResults, ReadRows, Release, Results, Rows, Said
 from thalweg.adapt.moves.directory import Directory, Times
-from thalweg.adapt.moves.manager import Decide, Manager, StartMove
+from thalweg.adapt.moves.manager import Decide, Manager
 from thalweg.adapt.moves.messages import (
     SHARED,
     Abort,
     Aborted,
-    Assign,
     ComputePartitionsToMove,
     Discard,
-    Fence,
-    Goodbye,
-    Publish,
     ReactivatePartitions,
-    ReadResults,
-    ReadRows,
-    Register,
-    Release,
-    Report,
-    Reshape,
-    Results,
-    Rows,
-    Said,
 )
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.query import Query
 from thalweg.adapt.moves.receiving import Copied, Received
+from thalweg.adapt.moves.records import StartMove
+from thalweg.adapt.moves.reports import Fence, Goodbye, Register, Report
+from thalweg.adapt.moves.requests import Assign, Publish, Reshape
+from thalweg.adapt.moves.reshaping import reoptimise, reshape
 from thalweg.adapt.moves.shapes import Shape
 from thalweg.adapt.moves.split import Split
 from thalweg.adapt.moves.union import Union
@@ -119,7 +112,7 @@ class Moves:
         if not self.splits and self.union is None and self.manager is None:
             self.processor = Processor(self.query, shape, d, self.times, version)
             self.processor.address = own
-            effects += self.processor.restore(persisted)
+            effects += self.processor.restore(event.seed, persisted)
         phase_us = event.seed % self.times.read_us  # not all at once
         return [
             *effects,
@@ -138,7 +131,7 @@ class Moves:
         if isinstance(request, StartMove) and self.manager is not None:
             return self.manager.start(now_us, request)
         if isinstance(request, Reshape) and self.processor is not None:
-            return self.processor.reshape(request)
+            return reshape(self.processor, request)
         raise TypeError(f"moves can't {request!r} here")
 
     def _fired(self, now_us: int, key: str) -> list[Effect]:
@@ -159,7 +152,7 @@ class Moves:
             effects.append(SetTimer("report", self.times.report_us))
             if self.processor is not None:
                 if self._local:
-                    effects += self.processor.reoptimise()
+                    effects += reoptimise(self.processor)
                 effects += [*self.processor.report(), *self.processor.tidy(now_us)]
             if self.union is not None and self.union.started:
                 effects.append(Send(self.directory.manager, self.union.register()))
@@ -188,9 +181,9 @@ class Moves:
         if isinstance(message, Rows):
             return processor.rows(now_us, message)
         if isinstance(message, ReadResults):
-            return processor.results(now_us, sender, message)
+            return answer(processor, now_us, sender, message)
         if isinstance(message, Release):
-            return processor.released(message)
+            return release(processor, message)
         if isinstance(message, Discard):
             return discard(processor, message)
         if isinstance(message, Abort):
@@ -228,9 +221,11 @@ class Moves:
         self, manager: Manager, now_us: int, sender: Address, message: Message
     ) -> list[Effect]:
         if isinstance(message, Report):
-            return manager.report(now_us, sender, message)
+            manager.watch.report(now_us, sender, message)
+            return []
         if isinstance(message, Goodbye):
-            return manager.goodbye(sender)
+            manager.watch.goodbye(sender)
+            return []
         if isinstance(message, Register):
             return manager.followed(now_us, message)
         return manager.answered(now_us, sender, message)

@@ -19,18 +19,21 @@ from __future__ import annotations
 
 import msgspec
 
+from thalweg.adapt.moves.choosing import compute
+from thalweg.adapt.moves.data import NEW, Given
 from thalweg.adapt.moves.directory import Directory
-from thalweg.adapt.moves.holding import Holding, Meta
-from thalweg.adapt.moves.messages import NEW, Aborted, ComputePartitionsToMove, Given
+from thalweg.adapt.moves.holding import Holding
+from thalweg.adapt.moves.messages import Aborted, ComputePartitionsToMove, Refused
+from thalweg.adapt.moves.meta import Meta
+from thalweg.adapt.moves.operators import not_linear
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.ranges import overlap
+from thalweg.adapt.moves.records import Move
 from thalweg.adapt.moves.split import Split
 from thalweg.adapt.moves.way import (
     COMPUTE,
     Asked,
-    Move,
     Step,
-    compute,
     sender_of,
     splits_of,
     stale,
@@ -143,6 +146,9 @@ class Ptlb:
         self, processor: Processor, now_us: int, sender: Address, message: Message
     ) -> list[Effect]:
         if isinstance(message, ComputePartitionsToMove):
+            operator = processor.query.below
+            if operator is not None:
+                return [Send(sender, Refused(message.move, not_linear(operator.name)))]
             return compute(processor, now_us, sender, message)
         if isinstance(message, DuplicatePartitions):
             if message.tau < 0:

@@ -12,21 +12,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from thalweg.adapt.moves.operators import Operator
 from thalweg.overlay.generator import stable_hash
 from thalweg.plan.windows import TimeWindow
 
 Row = tuple[int, int, int, int]  # timestamp, position in its stream, key, value
 Parts = tuple[Row | None, ...]  # a row for each input that has been joined so far
 Combination = tuple[int, int, int, Parts]  # start, end, key, parts
-Result = tuple[int, int, tuple[int, ...]]  # valid from start to end: a value of each input, the key
+# A row (a value of each input, the key) is there so many times from start to end; and its key.
+Result = tuple[int, int, tuple[int | None, ...], int, int]
 
 INTERVALS, JOINED = "intervals", "joined"
 
 
 @lru_cache(maxsize=1 << 16)
+def hash_of(key: int) -> int:
+    """64 bits of BLAKE2b over the key's decimal text: the same at every node."""
+    return stable_hash(str(key))
+
+
 def bucket_of(key: int, buckets: int) -> int:
-    """A range of the 64 bits of BLAKE2b over the key's decimal text: the same at every node."""
-    return (stable_hash(str(key)) * buckets) >> 64
+    return (hash_of(key) * buckets) >> 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +41,10 @@ class Query:
 
     streams: tuple[str, ...]
     windows: tuple[TimeWindow, ...]
-    buckets: int = 128
+    buckets: int = 128  # how finely ranges can be cut
     residual: tuple[tuple[int, int], ...] = ()
     stamps: str = INTERVALS
+    operator: Operator | None = None  # on the join
 
     def __post_init__(self) -> None:
         if len(self.streams) < 2 or len(self.streams) != len(self.windows):
@@ -50,6 +57,16 @@ class Query:
                 )
         if self.stamps not in (INTERVALS, JOINED):
             raise ValueError(f"stamps are {INTERVALS} or {JOINED}, not {self.stamps!r}")
+        if self.operator is not None and (why := self.operator.misplaced(len(self.streams))):
+            raise ValueError(why)
+
+    @property
+    def below(self) -> Operator | None:
+        return None if self.operator is None or self.operator.above else self.operator
+
+    @property
+    def above(self) -> Operator | None:
+        return self.operator if self.operator is not None and self.operator.above else None
 
     def reach(self, leaf: int) -> int:
         """For how many instants after its timestamp a row may be valid."""
@@ -84,7 +101,10 @@ class Query:
 
     def result(self, combination: Combination) -> Result:
         start, end, key, parts = combination
-        return start, end, (*[part[3] for part in parts if part is not None], key)
+        row = (*[part[3] for part in parts if part is not None], key)
+        if self.operator is not None:
+            row = tuple([row[column] for column in self.operator.columns])
+        return start, end, row, key, 1
 
 
 def ids_of(parts: Parts) -> tuple[tuple[int, int], ...]:

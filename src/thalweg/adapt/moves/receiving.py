@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from thalweg.adapt.moves.holding import Holding, Meta
-from thalweg.adapt.moves.messages import FULL, Refused
+from thalweg.adapt.moves.data import FULL
+from thalweg.adapt.moves.holding import Holding
+from thalweg.adapt.moves.messages import Refused
+from thalweg.adapt.moves.meta import Meta
 from thalweg.adapt.moves.processor import Processor
 from thalweg.adapt.moves.shipping import (
     AT_ONCE,
@@ -98,12 +100,12 @@ def receive(processor: Processor, now_us: int, sender: Address, message: Message
     if isinstance(message, Manifest):
         return _listed(processor, now_us, sender, message)
     if isinstance(message, Shipped):
-        incoming = processor.incoming.get(message.move)
+        incoming = processor.arriving.incoming.get(message.move)
         if incoming is None or not incoming.take(message):
             return []
         key = stored_as(message.move, message.inputs, message.number)
         value = encode_segment(message.rows)
-        processor.fetched.setdefault(message.move, {})[key] = value
+        processor.arriving.fetched.setdefault(message.move, {})[key] = value
         return [Persist(key, value), *_go_on(processor, now_us, incoming)]
     return []
 
@@ -119,10 +121,10 @@ def _listed(processor: Processor, now_us: int, sender: Address, manifest: Manife
     prepared = processor.prepared(manifest.move)
     if prepared is not None:
         return [Send(manager, Received(manifest.move, prepared.meta.since, 0))]
-    incoming = processor.incoming.get(manifest.move)
+    incoming = processor.arriving.incoming.get(manifest.move)
     if incoming is None:
-        incoming = processor.incoming[manifest.move] = Incoming(sender, manifest, now_us)
-        incoming.restore(processor.fetched.get(manifest.move, {}).items())
+        incoming = processor.arriving.incoming[manifest.move] = Incoming(sender, manifest, now_us)
+        incoming.restore(processor.arriving.fetched.get(manifest.move, {}).items())
     else:
         incoming.update(manifest)
     return _go_on(processor, now_us, incoming)
@@ -156,23 +158,21 @@ def _prepare(processor: Processor, now_us: int, incoming: Incoming) -> list[Effe
         active=False,
         prepared_for=manifest.move,
     )
-    holding = Holding(processor.query, meta, processor.shape)
+    holding = processor.make(now_us, meta)
     work = holding.resume(incoming.states(), tau)
     holding.tick_work += work
-    holding.wanted_us = now_us
     effects: list[Effect] = []
     for other in list(processor.holdings):  # what is left of an earlier try
         same = other.meta.epoch == meta.epoch and not other.meta.active
         if same and other.meta.lo < meta.hi and meta.lo < other.meta.hi:
             effects += processor.drop(other)
-    del processor.incoming[manifest.move]
-    effects += processor.forget_fetched(manifest.move)
+    effects += processor.arriving.forget(manifest.move)
     if any(
         h.meta.epoch == meta.epoch and h.meta.lo < meta.hi and meta.lo < h.meta.hi
         for h in processor.holdings
     ):
         return effects  # the union was faster: it is running, from the inputs
     processor.holdings.append(holding)
-    effects += processor.store_all(holding)
+    effects += processor.disk.whole(holding)
     received = Received(manifest.move, tau, work)
     return [*effects, Send(processor.directory.manager, received)]

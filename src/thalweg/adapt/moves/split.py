@@ -14,17 +14,10 @@ from __future__ import annotations
 
 import msgspec
 
-from thalweg.adapt.moves.messages import (
-    Given,
-    Publish,
-    Published,
-    Read,
-    ReadRows,
-    Rows,
-    RowsOf,
-)
+from thalweg.adapt.moves.data import Given, Read, ReadRows, Rows, RowsOf
 from thalweg.adapt.moves.query import Query, Row, bucket_of
 from thalweg.adapt.moves.ranges import RangeMap
+from thalweg.adapt.moves.requests import Publish, Published
 from thalweg.overlay.protocol import Address, Deliver, Effect, Persist, Send
 from thalweg.plan.windows import FOREVER
 

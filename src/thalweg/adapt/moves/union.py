@@ -15,66 +15,30 @@ from collections import Counter
 
 import msgspec
 
-from thalweg.adapt.moves.messages import (
+from thalweg.adapt.moves.data import (
     FULL,
     GENERATION,
     NEW,
     OLD,
-    Assign,
-    Fence,
-    Final,
-    Followed,
     Given,
     ReadResults,
-    Register,
     Release,
     Results,
     ResultsOf,
     Said,
     Want,
 )
+from thalweg.adapt.moves.grouping import Above
+from thalweg.adapt.moves.operators import Event, Values
 from thalweg.adapt.moves.query import Query, Result, bucket_of
 from thalweg.adapt.moves.ranges import Range, RangeMap
+from thalweg.adapt.moves.reports import Fence, Followed, Register
+from thalweg.adapt.moves.requests import Assign, Final
+from thalweg.adapt.moves.tracks import Part, Stored, Track, decode_events, decode_register
 from thalweg.overlay.protocol import Address, Deliver, Effect, Persist, Send
 from thalweg.plan.windows import FOREVER
 
-Event = tuple[int, tuple[int, ...], int]  # instant, row, weight
-
-
-class Track(msgspec.Struct):
-    """One owner, who serves a range from `begin` until another does."""
-
-    owner: Address
-    epoch: int
-    kind: str
-    tau: int
-    begin: int
-    until: int
-    frontier: int = 0  # read so far; not kept: what was not said is read again
-
-    @property
-    def complete(self) -> int:
-        return FOREVER if self.frontier >= self.until else self.frontier
-
-
-class Part(msgspec.Struct):
-    epoch: int
-    tracks: list[Track]
-    rows: list[Result] = []  # that begin at `said` or later
-
-    @property
-    def frontier(self) -> int:
-        return min((t.complete for t in self.tracks), default=0)
-
-
-class _Stored(msgspec.Struct):
-    said: int
-    parts: list[tuple[int, int, int, list[Track]]]
-
-
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(_Stored).decode
-_decode_events = msgspec.msgpack.Decoder(list[Event]).decode
 
 
 class Union:
@@ -84,22 +48,25 @@ class Union:
         self.started = False
         self.parts: RangeMap[Part] = RangeMap(query.buckets, Part(-1, []), self._divided)
         self._events: dict[int, list[Event]] = {}  # ends to come, by when they were stored
+        self._above = Above(query.above) if query.above is not None else None
 
     def restore(self, persisted: dict[str, bytes]) -> None:
+        if self._above is not None:
+            self._above.restore(persisted)
         for key, value in persisted.items():
             if key == "union":
-                stored = _decode(value)
+                stored = decode_register(value)
                 self.said, self.started = stored.said, True
                 for _, _, _, tracks in stored.parts:
                     for track in tracks:
                         track.frontier = max(track.begin, self.said)
                 self.parts.replace_all([(lo, hi, Part(e, t)) for lo, hi, e, t in stored.parts])
             elif key.startswith("ends/"):
-                self._events[int(key[5:])] = _decode_events(value)
+                self._events[int(key[5:])] = decode_events(value)
 
     def _store(self) -> Effect:
         parts = [(lo, hi, part.epoch, part.tracks) for lo, hi, part in self.parts]
-        return Persist("union", _encode(_Stored(self.said, parts)))
+        return Persist("union", _encode(Stored(self.said, parts)))
 
     def _divided(self, part: Part, left: Range, right: Range) -> tuple[Part, Part]:
         def half(side: Range) -> Part:
@@ -110,7 +77,7 @@ class Union:
         return half(left), half(right)
 
     def _bucket(self, result: Result) -> int:
-        return bucket_of(result[2][-1], self.query.buckets)
+        return bucket_of(result[3], self.query.buckets)
 
     # --- who is followed ---
 
@@ -132,11 +99,15 @@ class Union:
         changed = False
         for _, _, part in self.parts.within(message.lo, message.hi):
             if part.epoch == message.epoch:
-                part.epoch = (part.epoch // GENERATION + 1) * GENERATION
-                track = Track(message.owner, part.epoch, FULL, 0, self.said, FOREVER, self.said)
-                part.tracks, part.rows = [track], []
+                self._renew(part, message.owner)
                 changed = True
         return [self._store()] if changed else []
+
+    def _renew(self, part: Part, owner: Address) -> None:
+        """What was said stays; the rest is this owner's, in the next generation of epochs."""
+        part.epoch = (part.epoch // GENERATION + 1) * GENERATION
+        part.tracks = [Track(owner, part.epoch, FULL, 0, self.said, FOREVER, self.said)]
+        part.rows = []
 
     def _follow(self, part: Part, track: Track, given: Given, read_upto: int) -> bool:
         """From an instant on, another owner; but what this one has said is not asked for again."""
@@ -160,7 +131,7 @@ class Union:
         for lo, hi, part in self.parts:
             for t in part.tracks:
                 if t.complete < FOREVER:
-                    want = Want(lo, hi, t.epoch, t.kind, t.tau, t.begin, t.frontier)
+                    want = Want(lo, hi, t.epoch, t.kind, t.tau, t.begin, t.frontier, t.made)
                     by_owner.setdefault(t.owner, []).append(want)
         return [Send(owner, ReadResults(self.said, tuple(w))) for owner, w in by_owner.items()]
 
@@ -177,6 +148,15 @@ class Union:
         return [self._store()] if changed else []
 
     def _take(self, part: Part, track: Track, at: Range, found: ResultsOf) -> bool:
+        if track.epoch == part.epoch and track.made not in ("", found.made):
+            # Its owner has lost it, and with it perhaps the decision to give it away.
+            self._renew(part, track.owner)
+            return True
+        registered = not track.made
+        track.made = track.made or found.made
+        return self._read(part, track, at, found) or registered
+
+    def _read(self, part: Part, track: Track, at: Range, found: ResultsOf) -> bool:
         if not found.start <= track.frontier <= found.upto:
             return False  # a gap is refused; what is known already is trimmed
         upto = min(found.upto, track.until)
@@ -185,8 +165,8 @@ class Union:
             r for r in found.rows if track.frontier <= r[0] < upto and lo <= self._bucket(r) < hi
         ]
         read_upto, track.frontier = track.frontier, upto
-        if found.finished and track.kind == OLD and track.until == FOREVER:
-            track.until = upto
+        if found.finished and track.kind == OLD and upto < track.until:
+            track.until = upto  # lower, where it was made again after its end
             return True
         return found.given is not None and self._follow(part, track, found.given, read_upto)
 
@@ -195,16 +175,16 @@ class Union:
         upto = min((part.frontier for _, _, part in self.parts), default=0)
         if not self.started or upto <= self.said or upto == FOREVER:
             return []
-        net: Counter[tuple[int, tuple[int, ...]]] = Counter()
+        net: Counter[tuple[int, Values]] = Counter()
         coming: list[Event] = []
         for _, _, part in self.parts:
-            for start, end, row in part.rows:
+            for start, end, row, _, weight in part.rows:
                 if start < upto:
-                    net[start, row] += 1
+                    net[start, row] += weight
                     if end < upto:
-                        net[end, row] -= 1
-                    else:
-                        coming.append((end, row, -1))
+                        net[end, row] -= weight
+                    elif end < FOREVER:
+                        coming.append((end, row, -weight))
             part.rows = [r for r in part.rows if r[0] >= upto]
         effects: list[Effect] = []
         for number, events in list(self._events.items()):
@@ -218,9 +198,13 @@ class Union:
             self._events[upto] = coming
             effects.append(Persist(f"ends/{upto}", _encode(coming)))
         since, self.said = self.said, upto
+        found = [(instant, row, weight) for (instant, row), weight in net.items() if weight]
+        if self._above is not None:
+            found, stored = self._above.apply(found)
+            effects += stored
         changes = [
             (instant, "+" if weight > 0 else "-", row)
-            for (instant, row), weight in net.items()
+            for instant, row, weight in found
             for _ in range(abs(weight))
         ]
         released = self._let_go()
@@ -250,5 +234,5 @@ class Union:
         return Said(self.said)
 
 
-def _order(change: tuple[int, str, tuple[int, ...]]) -> tuple[int, bool, tuple[int, ...]]:
+def _order(change: tuple[int, str, Values]) -> tuple[int, bool, Values]:
     return change[0], change[1] == "+", change[2]

@@ -15,41 +15,20 @@ from typing import Any, Protocol
 
 import msgspec
 
+from thalweg.adapt.moves.data import Given
 from thalweg.adapt.moves.directory import Directory
-from thalweg.adapt.moves.holding import Holding, Pending
 from thalweg.adapt.moves.messages import (
     Aborted,
     ComputePartitionsToMove,
     Discard,
-    Given,
     PartitionsToMove,
     Reactivated,
     ReactivatePartitions,
-    Refused,
 )
 from thalweg.adapt.moves.processor import Processor
+from thalweg.adapt.moves.records import Move
 from thalweg.adapt.moves.split import Split
 from thalweg.overlay.protocol import Address, Effect, Message, Send
-
-
-class Move(msgspec.Struct, frozen=True):
-    """What the manager knows of a move; durable at each step."""
-
-    id: str
-    way: str
-    sender: Address
-    receiver: Address
-    share: float
-    why: str
-    lo: int = -1
-    hi: int = -1
-    epoch: int = -1  # of the sender; the receiver's is one higher
-    tau: int = -1
-    step: int = 0
-    answered: tuple[Address, ...] = ()
-    started_us: int = 0
-    step_us: int = 0
-
 
 Asked = list[tuple[Address, Message]]
 
@@ -111,59 +90,6 @@ def _chosen(move: Move, answer: PartitionsToMove) -> Move:
 COMPUTE = Step("1, 2", "compute", _ask_to_compute, PartitionsToMove, sender_of, _chosen)
 
 
-def compute(
-    processor: Processor, now_us: int, sender: Address, message: ComputePartitionsToMove
-) -> list[Effect]:
-    """Choose a range whose share of the kept rows is nearest to what was asked for."""
-    known = processor.moving(message.move)
-    effects: list[Effect] = []
-    if known is None:
-        if message.move in processor.decided:
-            return []
-        holding, inner, why = _nearest(processor, message)
-        if holding is None:
-            return [Send(sender, Refused(message.move, why))]
-        effects = processor.divide(holding, inner)
-        known = next(
-            h for h in processor.holdings if h.range == inner and h.meta.epoch == holding.meta.epoch
-        )
-        known.meta.pending = Pending(message.move, message.way, message.receiver, now_us)
-        effects.append(processor.store(known))
-    m = known.meta
-    return [*effects, Send(sender, PartitionsToMove(message.move, m.lo, m.hi, m.epoch))]
-
-
-def _nearest(
-    processor: Processor, message: ComputePartitionsToMove
-) -> tuple[Holding | None, tuple[int, int], str]:
-    movable = [h for h in processor.holdings if h.is_movable]
-    if message.lo >= 0:
-        for holding in movable:
-            if holding.meta.lo <= message.lo and message.hi <= holding.meta.hi:
-                return holding, (message.lo, message.hi), ""
-        return (
-            None,
-            (0, 0),
-            f"buckets {message.lo} to {message.hi - 1} are not here, or on the move",
-        )
-    if not movable:
-        return None, (0, 0), "nothing here can move now"
-    total = sum(sum(h.by_bucket()) + 1 for h in movable)
-    wanted = message.share * total
-    best: tuple[float, int, int, int, Holding] | None = None
-    for holding in movable:
-        counts = holding.by_bucket()
-        weight = 0
-        for width, count in enumerate(counts, 1):  # from the left: what stays is one range too
-            weight += count
-            lo = holding.meta.lo
-            found = (abs(weight - wanted), width, lo, lo + width, holding)
-            if best is None or found[:3] < best[:3]:
-                best = found
-    assert best is not None
-    return best[4], (best[2], best[3]), ""
-
-
 # --- the last step of MSLB and of pre-copy ---
 
 
@@ -221,8 +147,7 @@ def redirect(split: Split, sender: Address, message: ReactivatePartitions) -> li
 
 
 def discard(processor: Processor, message: Discard) -> list[Effect]:
-    processor.incoming.pop(message.move, None)
-    effects = processor.forget_fetched(message.move)
+    effects = processor.arriving.forget(message.move)
     prepared = processor.prepared(message.move)
     if prepared is None or prepared.meta.active:
         return effects

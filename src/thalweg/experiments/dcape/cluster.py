@@ -16,8 +16,8 @@ from thalweg.adapt.balancing.local import LocalOptimiser, Statistics
 from thalweg.adapt.balancing.policy import Balancer, Settings
 from thalweg.adapt.moves.join import Emits, RangeJoin
 from thalweg.adapt.moves.matching import reshaped
-from thalweg.adapt.moves.messages import Load
 from thalweg.adapt.moves.query import Combination, Query, Row, bucket_of
+from thalweg.adapt.moves.reports import Load
 from thalweg.adapt.moves.shapes import Shape, left_deep
 from thalweg.adapt.moves.ways import MSLB, PTLB
 from thalweg.experiments.dcape.arrivals import Arrivals
@@ -88,7 +88,12 @@ class Cluster:
         self._balancer: Balancer | None = None
         if s.way is not None:
             settings = Settings(
-                way=s.way, by="tuples", pause_us=5_000_000, threshold=0.2, instant_us=100_000
+                way=s.way,
+                by="tuples",
+                pause_us=5_000_000,
+                threshold=0.2,
+                instant_us=100_000,
+                at_once=1,
             )
             self._balancer = Balancer(self.query, settings)
         self._moving: list[Bucket] = []
@@ -194,8 +199,7 @@ class Cluster:
             f"m{m}": (Load(0, self.setting.buckets, 0, True, 0, self._tuples(m)),)
             for m in range(self.setting.machines)
         }
-        request = self._balancer.decide(second * 1_000_000, loads)
-        if request is not None:
+        for request in self._balancer.decide(second * 1_000_000, loads):
             self.ran.why.append(f"{second} s: {request.why}")
             self._move(int(request.sender[1:]), int(request.receiver[1:]), request.share, second)
 

@@ -2,73 +2,43 @@
 
 Fixed roles: n1 is the manager, n2 the union and the first split, n3 the other splits; they stop
 and come back with their disks (the manager now and then without it). All others are processors,
-which may be lost. Each seed draws its join, its windows and its ways, and kills roles at steps
-of moves.
+which may be lost. Each seed draws its join, its windows and its ways, and aims faults at steps of
+moves (`moves_strikes.py`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import ClassVar
 
 from thalweg.adapt.balancing.policy import Balancer, Settings
 from thalweg.adapt.moves.directory import Directory, Times
-from thalweg.adapt.moves.manager import Decide, Ended, StartMove, Stepped
-from thalweg.adapt.moves.messages import Assign, Final, Publish, Published, Reshape, Reshaped
-from thalweg.adapt.moves.processor import Processor
+from thalweg.adapt.moves.manager import Decide
 from thalweg.adapt.moves.protocol import Moves
-from thalweg.adapt.moves.query import Query, Row
+from thalweg.adapt.moves.query import Row
+from thalweg.adapt.moves.records import Ended, StartMove, Stepped
+from thalweg.adapt.moves.requests import Assign, Final, Publish, Published, Reshape, Reshaped
 from thalweg.adapt.moves.shapes import all_shapes
 from thalweg.adapt.moves.ways import WAYS
-from thalweg.engine.arrivals import Arrival
-from thalweg.engine.reference import evaluate
 from thalweg.overlay.generator import Generator, seed_of
 from thalweg.overlay.protocol import Address
 from thalweg.overlay.stack import Stack
-from thalweg.plan.catalog import Field, StreamDef
-from thalweg.plan.expr import Col, Expr, conjunction
-from thalweg.plan.functions import call
-from thalweg.plan.nodes import Join, Node, Project, Scan, Window
-from thalweg.plan.types import BIGINT
-from thalweg.plan.windows import TimeWindow
 from thalweg.sim.host import Host
 from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.options import FAULTS, Options
 from thalweg.sim.scenario import Scenario
+from thalweg.sim.scenarios.moves_promises import left_over, moves_at, slowest, two_owners
+from thalweg.sim.scenarios.moves_queries import (
+    BUCKETS,
+    FINE,
+    difference,
+    drawn_operator,
+    drawn_query,
+    wanted,
+)
+from thalweg.sim.scenarios.moves_strikes import CELLS, MANAGER, ROLES, SPLIT, UNION, Strikes
 from thalweg.sim.world import World
-
-MANAGER, UNION, OTHERS = "n1", "n2", "n3"
-ROLES = (MANAGER, UNION, OTHERS)
-STREAMS = "ABCD"
-BUCKETS = 128
-
-
-def drawn_query(generator: Generator) -> Query:
-    """Two to four inputs, windows with and without slide, now and then a residual."""
-    count = generator.choice((2, 3, 3, 3, 4))
-    windows = []
-    for _ in range(count):
-        slide = generator.choice((1, 1, 1, 4))
-        windows.append(TimeWindow(generator.between(6, 40 if count < 4 else 24), slide))
-    residual = ((0, count - 1),) if generator.chance(0.3) else ()
-    return Query(tuple(STREAMS[:count]), tuple(windows), BUCKETS, residual)
-
-
-def plan_of(query: Query, instant_us: int) -> Node:
-    """The same as a plan, for the reference."""
-    leaves = []
-    for name, window in zip(query.streams, query.windows, strict=True):
-        fields = (Field("k", BIGINT), Field("v", BIGINT))
-        stream = StreamDef(name, fields, "ts", BIGINT, resolution_us=instant_us)
-        leaves.append(Window(Scan(stream), window))
-    count = len(leaves)
-    equal: list[Expr] = [
-        call("=", Col(0, BIGINT), Col(2 * leaf, BIGINT)) for leaf in range(1, count)
-    ]
-    equal += [call("<=", Col(2 * i + 1, BIGINT), Col(2 * j + 1, BIGINT)) for i, j in query.residual]
-    picked = [Col(2 * leaf + 1, BIGINT) for leaf in range(count)] + [Col(0, BIGINT)]
-    names = tuple([f"c{i}" for i in range(count + 1)])
-    return Project(Join(tuple(leaves), conjunction(tuple(equal))), tuple(picked), names)
 
 
 class MovesScenario(Scenario):
@@ -83,12 +53,21 @@ class MovesScenario(Scenario):
     check_every_us: ClassVar[int] = SECOND_US // 4
     act_every_us: ClassVar[int] = SECOND_US // 8
     suite_seeds: ClassVar[int] = 30
+    cells = CELLS
     times = Times()
+    moves: ClassVar[type[Moves]] = Moves
 
     def __init__(self, options: Options, generator: Generator) -> None:
         super().__init__(options, generator)
         self.query = drawn_query(generator)
-        self.plan = plan_of(self.query, self.times.instant_us)
+        others = Generator(seed_of(options.seed, "operator"))
+        self.at_once = others.choice((1, 2, 4))
+        # One key has half of the rows; joins of more streams would drown in its results.
+        self.hot_key = others.chance(0.5) and len(self.query.streams) == 2
+        self.query = replace(self.query, buckets=others.choice((BUCKETS, FINE)))
+        if others.chance(0.4):
+            operator = drawn_operator(others, len(self.query.streams))
+            self.query = replace(self.query, operator=operator)
         self.shapes = all_shapes(len(self.query.streams))
         self.domain = generator.between(3, 8) + 2 * len(self.query.streams)
         self.other_version = generator.chance(0.1)
@@ -97,18 +76,17 @@ class MovesScenario(Scenario):
         self.reshaped = 0
         self.published: dict[int, list[Row]] = {leaf: [] for leaf in range(len(self.query.streams))}
         self.finals: list[Final] = []
-        self.kills: Counter[tuple[str, str, str]] = Counter()  # way, step, role
-        self.met: Counter[tuple[str, str, str]] = Counter()  # way, step, fault
+        self.strikes = Strikes(options.seed, options.latency_us, self.can_spare)
+        self.strikes.rage(self.warm_up_us, self.warm_up_us + self.storm_us)
+        self.met = self.strikes.met
         self.ended: Counter[str] = Counter()
         self.wrong: str | None = None
         self._world: World | None = None
         self._assigned = False
-        self._open: Stepped | None = None
-        self._faults: Counter[str] = Counter()
         self._ended_at: int | None = None
         self._judged = False
         self.directory = Directory(
-            (UNION, *[OTHERS] * (len(self.query.streams) - 1)), UNION, MANAGER
+            (UNION, *[SPLIT] * (len(self.query.streams) - 1)), UNION, MANAGER
         )
 
     # --- nodes ---
@@ -118,21 +96,16 @@ class MovesScenario(Scenario):
         shape = self.shapes[seed % len(self.shapes)]
         version = "2" if self.other_version and seed % 4 == 0 else "1"
         decide: Decide | None = Balancer(self.query, Settings()).decide if self.balances else None
-        moves = self.make(
-            Moves(
-                self.query,
-                shape,
-                self.directory,
-                self.times,
-                version=version,
-                decide=decide,
-                local=self.local,
-            )
+        moves = self.moves(
+            self.query,
+            shape,
+            self.directory,
+            self.times,
+            version=version,
+            decide=decide,
+            local=self.local,
         )
         return Stack([moves])
-
-    def make(self, moves: Moves) -> Moves:
-        return moves
 
     def admit(self, world: World, address: Address) -> None:
         """Nodes need no introduction: their configuration names the manager."""
@@ -149,74 +122,69 @@ class MovesScenario(Scenario):
             home = world.hosts[self.directory.splits[leaf]]
             if home.is_up:
                 key, value = self.generator.below(self.domain), self.generator.below(3)
+                if self.hot_key and self.generator.chance(0.5):
+                    key = 0
                 world.call(home.address, "moves", Publish(leaf, key, value))
         if self.generator.chance(0.2):
             self._move(world)
         if self.generator.chance(0.05):
             self._reshape(world)
         if "crash" in self.options.mean_gap_us and self.generator.chance(0.02):
-            self._stop(world, self.generator.choice(ROLES))
+            self._stop(world, world.hosts[self.generator.choice(ROLES)])
         if "pause" in self.options.mean_gap_us and self.generator.chance(0.01):
-            self._pause(world, self.generator.choice(ROLES))
+            self._pause(world, world.hosts[self.generator.choice(ROLES)])
 
     def _assign(self, world: World) -> None:
         up = [h.address for h in world.up() if h.address not in ROLES]
         if len(up) < self.options.nodes - len(ROLES):
             return
         self._assigned = True
-        half = BUCKETS // 2  # one has half of the load, as in D-CAPE's experiments
+        buckets = self.query.buckets
+        half = buckets // 2  # one has half of the load, as in D-CAPE's experiments
         rest = up[1:] or up
-        each = (BUCKETS - half) // len(rest)
+        each = (buckets - half) // len(rest)
         parts = [(0, half, up[0])]
         for i, address in enumerate(rest):
             lo = half + i * each
-            parts.append((lo, BUCKETS if i == len(rest) - 1 else lo + each, address))
+            parts.append((lo, buckets if i == len(rest) - 1 else lo + each, address))
         world.call(UNION, "moves", Assign(tuple(parts)))
 
     def _move(self, world: World) -> None:
         hosts = [h.address for h in world.up() if h.address not in ROLES]
         if len(hosts) < 2 or not world.hosts[MANAGER].is_up:
             return
-        sender, receiver = self.generator.sample(hosts, 2)
-        way = self.generator.choice(tuple(WAYS))
-        share = self.generator.choice((0.2, 0.5, 0.8))
-        world.call(MANAGER, "moves", StartMove(sender, receiver, share, way))
+        g, manager = self.generator, moves_at(world.hosts[MANAGER]).manager
+        assert manager is not None
+        sender, receiver = g.sample(hosts, 2)
+        way = g.choice((*WAYS, *self.strikes.ways))
+        if len(manager.moves) + len(manager.waiting) < self.at_once:
+            share = g.choice((0.2, 0.5, 0.8))
+            world.call(MANAGER, "moves", StartMove(sender, receiver, share, way))
+        elif len(manager.waiting) < 2 and g.chance(0.3):  # the same buckets, once more
+            known = [m for m in manager.moves.values() if m.lo >= 0]
+            for m in known[:1]:
+                to = sender if m.receiver != sender else receiver
+                again = StartMove(m.receiver, to, 0.0, way, lo=m.lo, hi=m.hi)
+                world.call(MANAGER, "moves", again)
 
     def _reshape(self, world: World) -> None:
         hosts = [h.address for h in world.up() if h.address not in ROLES]
         if hosts:
-            lo = self.generator.below(BUCKETS)
+            lo = self.generator.below(self.query.buckets)
             shape = self.generator.choice(self.shapes).text(self.query.streams)
             address = self.generator.choice(hosts)
-            world.call(address, "moves", Reshape(lo, BUCKETS, shape))
+            world.call(address, "moves", Reshape(lo, self.query.buckets, shape))
 
-    def _stop(self, world: World, address: Address, *, wiped: bool = False) -> None:
-        """A role that comes back, with its disk; the manager may lose it."""
-        host = world.hosts.get(address)
-        if host is None or not host.is_up:
-            return
-        world.faults["role crash"] += 1
-        wiped = wiped or (address == MANAGER and self.generator.chance(0.3))
-        world.crash(address, lose_disk=wiped)
-        back_us = self.generator.between(SECOND_US // 10, 3 * SECOND_US)
-        world.kernel.after(back_us, self._return, world, address)
+    def _stop(self, world: World, host: Host) -> None:
+        if host.is_up:
+            world.faults["role crash"] += 1
+            lost = host.address == MANAGER and self.generator.chance(0.3)
+            self.strikes.crash(world, host, lost=lost)
 
-    def _return(self, world: World, address: Address) -> None:
-        if not world.hosts[address].is_up and not world.hosts[address].gone:
-            world.start(address)
-
-    def _pause(self, world: World, address: Address) -> None:
-        host = world.hosts[address]
+    def _pause(self, world: World, host: Host) -> None:
         if host.is_up and not host.paused:
             world.faults["role pause"] += 1
-            world.pause(address)
-            lives = host.lives
-
-            def resume() -> None:
-                if host.lives == lives and host.paused:
-                    world.resume(address)
-
-            world.kernel.after(self.generator.between(SECOND_US // 3, 4 * SECOND_US), resume)
+            self.strikes.pause(world, host)
 
     def delivered(self, host: Host, protocol: str, value: object) -> None:
         if isinstance(value, Published):
@@ -228,61 +196,11 @@ class MovesScenario(Scenario):
         elif isinstance(value, Reshaped):
             self.reshaped += 1
         elif isinstance(value, Stepped):
-            self._count_faults()
-            self._open = value
-            self._kill_someone(value)
+            assert self._world is not None
+            self.strikes.stepped(self._world, value)
         elif isinstance(value, Ended):
-            self._count_faults()
-            self._open = None
+            self.strikes.ended(value)
             self.ended[f"{value.move.way} {value.outcome.split(':')[0]}"] += 1
-
-    def _kill_someone(self, stepped: Stepped) -> None:
-        """At any step of any way: the manager, the sender, the receiver, a split, the union."""
-        world = self._world
-        if world is None or "crash" not in self.options.mean_gap_us:
-            return
-        storm_to_us = self.warm_up_us + self.storm_us
-        if not self.warm_up_us < world.now_us < storm_to_us or not self.generator.chance(0.3):
-            return
-        move = stepped.move
-        who = {
-            "manager": MANAGER,
-            "sender": move.sender,
-            "receiver": move.receiver,
-            "split": OTHERS,
-            "union": UNION,
-        }
-        role = self.generator.choice(tuple(who))
-        after_us = self.generator.between(0, 4 * self.options.latency_us + 20_000)
-        world.kernel.after(after_us, self._kill, world, role, who[role], stepped)
-
-    def _kill(self, world: World, role: str, address: Address, stepped: Stepped) -> None:
-        if world.now_us >= self.warm_up_us + self.storm_us:
-            return
-        host = world.hosts[address]
-        if not host.is_up or (address not in ROLES and not self.can_spare(world, host)):
-            return
-        step = self._open.step if self._open is not None else stepped.step
-        self.kills[stepped.move.way, step, role] += 1
-        world.faults[f"{role} killed"] += 1
-        if address in ROLES:
-            self._stop(world, address)
-            return
-        lost = self.generator.chance(0.4)
-        world.crash(address, lose_disk=lost)
-        back_us = self.generator.between(SECOND_US // 10, 8 * SECOND_US)
-        world.kernel.after(back_us, self._return, world, address)
-
-    def _count_faults(self) -> None:
-        """Which faults the present step has met."""
-        world = self._world
-        if world is None:
-            return
-        new = world.faults - self._faults
-        self._faults = Counter(world.faults)
-        if self._open is not None:
-            for fault in new:
-                self.met[self._open.move.way, self._open.step, fault] += 1
 
     # --- promises ---
 
@@ -296,22 +214,7 @@ class MovesScenario(Scenario):
         return sum(h.address not in ROLES and not h.paused for h in world.up()) > 2
 
     def broken(self, world: World) -> str | None:
-        self._count_faults()
-        return self.wrong or self._owners_problem(world)
-
-    def _owners_problem(self, world: World) -> str | None:
-        """In one epoch a bucket has one owner."""
-        claims: list[tuple[int, int, int, Address]] = []
-        for host in world.up():
-            processor = processor_at(host)
-            for holding in processor.owned() if processor is not None else ():
-                m = holding.meta
-                for lo, hi, epoch, other in claims:
-                    if epoch == m.epoch and lo < m.hi and m.lo < hi and other != host.address:
-                        bucket = max(lo, m.lo)
-                        return f"bucket {bucket}, epoch {epoch}: both {other} and {host.address}"
-                claims.append((m.lo, m.hi, m.epoch, host.address))
-        return None
+        return self.wrong or two_owners(world)
 
     def unsettled(self, world: World) -> str | None:
         for role in ROLES:
@@ -324,69 +227,12 @@ class MovesScenario(Scenario):
         final_at = self._ended_at + self.query.longest + 2
         said = self.finals[-1].upto if self.finals else 0
         if said < final_at:
-            return f"said {said} of {final_at}: {self._slowest(world)}"
+            return f"said {said} of {final_at}: {slowest(world)}"
         if not self._judged:
             self._judged = True
-            self.wrong = self._judge(said)
-        return self._left_over(world)
-
-    def _slowest(self, world: World) -> str:
-        union = moves_at(world.hosts[UNION]).union
-        assert union is not None
-        lo, hi, part = min(union.parts, key=lambda p: p[2].frontier)
-        return f"buckets {lo} to {hi - 1} at {part.frontier}, {part.tracks}"
-
-    def _judge(self, said: int) -> str | None:
-        """By the reference, key by key: different keys never meet, and results name theirs."""
-        wanted: list[tuple[int, str, tuple[object, ...]]] = []
-        for key in range(self.domain):
-            inputs = {
-                self.query.streams[leaf]: [
-                    Arrival(0, r[0], r[1], r[2:]) for r in rows if r[0] < said and r[2] == key
-                ]
-                for leaf, rows in self.published.items()
-            }
-            changes = evaluate(self.plan, inputs)
-            wanted += [(c.ts, c.op, c.row) for c in changes if c.ts < said]
-        wanted.sort(key=lambda c: (c[0], c[1] == "+", c[2]))
-        found = [c for f in self.finals for c in f.changes]
-        if found == wanted:
-            return None
-        missing, extra = Counter(wanted) - Counter(found), Counter(found) - Counter(wanted)
-        return (
-            f"{sum(missing.values())} changes missing (first {min(missing, default=None)}), "
-            f"{sum(extra.values())} too many (first {min(extra, default=None)}) of {len(wanted)}"
-        )
-
-    def _left_over(self, world: World) -> str | None:
-        """No move is open; each bucket has one owner, whom the union follows."""
-        manager = moves_at(world.hosts[MANAGER]).manager
-        union = moves_at(world.hosts[UNION]).union
-        assert manager is not None
-        assert union is not None
-        if manager.move is not None and not self.balances:
-            return f"a move is open: {manager.move}"
-        owned: list[tuple[int, int, Address]] = []
-        for host in world.up():
-            processor = processor_at(host)
-            for holding in processor.holdings if processor is not None else ():
-                m = holding.meta
-                if m.given is None and m.active:
-                    owned.append((m.lo, m.hi, host.address))
-                elif not self.balances:
-                    return f"{host.address} keeps buckets {m.lo} to {m.hi - 1}, given to {m.given}"
-                if m.pending is not None and not self.balances:
-                    return f"{host.address} has a move open: {m.pending}"
-        if self.balances:
-            return None
-        counts = Counter(b for lo, hi, _ in owned for b in range(lo, hi))
-        for bucket in range(BUCKETS):
-            if counts[bucket] != 1:
-                return f"bucket {bucket} has {counts[bucket]} owners"
-        for lo, hi, part in union.parts:
-            if len(part.tracks) != 1:
-                return f"buckets {lo} to {hi - 1} have {len(part.tracks)} tracks"
-        return None
+            expected = wanted(self.query, self.times.instant_us, self.published, said)
+            self.wrong = difference([c for f in self.finals for c in f.changes], expected)
+        return None if self.balances else left_over(world, self.query.buckets)
 
     # --- for scripts ---
 
@@ -401,14 +247,3 @@ class MovesScenario(Scenario):
             )
             or "nothing"
         )
-
-
-def moves_at(host: Host) -> Moves:
-    assert host.stack is not None
-    found = host.stack["moves"]
-    assert isinstance(found, Moves)
-    return found
-
-
-def processor_at(host: Host) -> Processor | None:
-    return moves_at(host).processor

@@ -11,10 +11,8 @@ from thalweg.engine.shared.expressions.translate import to_polars
 from thalweg.engine.shared.state.segments import Mapped
 from thalweg.engine.shared.tick.messages import HotKey
 from thalweg.engine.shared.tick.task import Task
+from thalweg.plan.buckets import MANY, is_hot
 from thalweg.plan.expr import Expr
-
-MANY = 1_000  # tuples of a task; fewer tell nothing
-HOT = 0.1  # of them: a key that has more is worth a word
 
 
 def weigh(task: Task, stream: str, keys: tuple[Expr, ...], own: Mapped) -> None:
@@ -32,7 +30,7 @@ def weigh(task: Task, stream: str, keys: tuple[Expr, ...], own: Mapped) -> None:
     firsts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))
     lengths = np.diff(firsts, append=len(hashes))
     longest = int(np.argmax(lengths))
-    if lengths[longest] > HOT * len(hashes):
+    if is_hot(int(lengths[longest]), len(hashes), MANY):
         row = own.frame.slice(int(firsts[longest]), 1)
         key = ", ".join(str(v) for v in row.select(to_polars(k) for k in keys).row(0))
         task.report.hottest.append(HotKey(stream, key, int(lengths[longest])))
