@@ -83,15 +83,17 @@ class Publications:
         number: int,
         reach: int | None,
         where: Sequence[str] | None = None,
+        since: int | None = None,
     ) -> tuple[str, Past]:
         """Begin to keep a stream for a reader, with `reach` instants of its past (None: all that
-        there is), and those rows that fulfil one of the conditions; how far it has come. Asked
-        again, it answers the same."""
+        there is), and those rows that fulfil one of the conditions; how far it has come. It begins
+        now, or at an instant of the past that is held. Asked again, it answers the same."""
         found = self._site.stream(stream)
         wanted = publication_name(found.name, reader, number)
         self._site.engine.readers.keep(wanted)
         if self._site.catalog.find(wanted) is None:
-            self._site.execute(publication_text(found, wanted, reach, where))
+            begins = {} if since is None else {found.name: Past(since)}
+            self._site.execute(publication_text(found, wanted, reach, where), pasts=begins)
         run = self._site.engine.roster_entry(wanted)
         if run is None:
             raise SiteError(f"{wanted} can't be read: it was given up")

@@ -98,6 +98,18 @@ def whole_reach(fragment: Fragment) -> int | None:
     return found
 
 
+def inlined(fragment: Fragment) -> Node:
+    """Its plan over streams alone: with what others compute for it in its place."""
+    inputs = {given.name: inlined(given.fragment) for given in fragment.inputs}
+
+    def read(node: Node) -> Node:
+        if isinstance(node, nodes.Scan) and node.stream.name in inputs:
+            return inputs[node.stream.name]
+        return node
+
+    return nodes.transform(fragment.node, read)
+
+
 def every(fragment: Fragment) -> Iterator[Fragment]:
     """It, and all fragments below."""
     yield fragment

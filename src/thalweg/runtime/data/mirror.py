@@ -6,6 +6,7 @@ connection and a publisher that was away are the same case: it asks again from t
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -44,9 +45,11 @@ class MirrorSource:
         connect: Connect,
         needs: Needs,
         switched: Callable[[str], None] = lambda _: None,
+        taking: threading.Lock | None = None,
     ) -> None:
         self._stream, self._home, self._routes = stream, home, routes
         self._connect, self._needs, self._switched = connect, needs, switched
+        self._taking = taking or threading.Lock()  # who holds it sees how far the mirror has come
         self._acknowledged = 0.0
 
     def run(self, feed: Feed) -> None:
@@ -89,6 +92,10 @@ class MirrorSource:
     def take(self, feed: Feed, range_: Range, rows: pl.DataFrame) -> None:
         """A batch counts once: what is known is trimmed, and so is what will come by another way; a
         gap is refused."""
+        with self._taking:
+            self._take(feed, range_, rows)
+
+    def _take(self, feed: Feed, range_: Range, rows: pl.DataFrame) -> None:
         place = self.place(feed)
         known, upto = place.instant, range_.upto
         if not self._stream.is_relation and _INSTANT not in rows.columns:
@@ -159,7 +166,9 @@ class MirrorSource:
         if not self._stream.is_relation and _INSTANT not in rows.columns:
             rows = _placed(rows)
         missed = rows.filter(~self._is_sent(rows, known))
-        place = Place(route.publication, self._first_of(route))
+        # It may have come further by the old way, if that was silent and not gone.
+        reached = max(self.place(feed).instant, self._first_of(route))
+        place = Place(route.publication, reached)
         if self._stream.is_relation:
             since = route.since  # more than this is promised once all of it is there
             self._push(feed, missed.filter(pl.col(TS) <= since), place, since)
@@ -211,7 +220,7 @@ class MirrorSource:
             return
         self._acknowledged = now
         needed_from, held_up_at = self._needs()
-        client.ask(Acknowledge(publication, needed_from, self._stream.name, held_up_at))
+        client.ask(Acknowledge(publication, needed_from, held_up_at))
 
 
 def _placed(rows: pl.DataFrame) -> pl.DataFrame:

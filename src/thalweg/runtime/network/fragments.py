@@ -92,7 +92,7 @@ class Fragments:
                     since = BEGINNING if stream.is_relation else answer.watermark
                     pasts[stream.name] = Past(answer.watermark, since, answer.watermark)
                 streams[given.name] = stream
-            plan = _with_streams(fragment.node, streams)
+            plan = with_streams(fragment.node, streams)
             yield Assembled(plan, tuple(texts), pasts, tuple(opened), tuple(shared))
         except BaseException:
             self._mirrors.give_back(opened)
@@ -200,7 +200,7 @@ def _mirror_text(given: Input, number: int, answer: Opened) -> str:
     return mirror_text(schema, given.at, answer.publication, options)
 
 
-def _with_streams(plan: Node, streams: Mapping[str, StreamDef]) -> Node:
+def with_streams(plan: Node, streams: Mapping[str, StreamDef]) -> Node:
     """With this node's streams in the place of what others compute."""
 
     def change(node: Node) -> Node:

@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from thalweg.cql.bind.dependencies import dependents
@@ -22,7 +22,7 @@ from thalweg.runtime.data.client import DataClient, NotServed, Unreachable
 from thalweg.runtime.data.messages import Close, Open, Opened
 from thalweg.runtime.data.mirror import MirrorSource
 from thalweg.runtime.data.profiles import Where, covers, merged, where_of
-from thalweg.runtime.data.routes import Route, decode_routes, encode_routes
+from thalweg.runtime.data.routes import Place, Route, decode_place, decode_routes, encode_routes
 from thalweg.runtime.data.statements import mirror_text, quoted, reach_of
 from thalweg.runtime.network.definitions import stream_of
 from thalweg.runtime.network.directory import Defined, Directory, NodeInfo, NotKnown, node_of
@@ -30,6 +30,7 @@ from thalweg.runtime.network.directory import Defined, Directory, NodeInfo, NotK
 log = logging.getLogger(__name__)
 
 _NUMBERS = "mirrors"  # of the subscriptions that this node has opened
+AGAIN = "fragment/again/"  # names of streams that are read from the past on begin like this
 _CLOSING = "closing"  # a note of those that their publishers have not heard the end of
 
 
@@ -90,6 +91,7 @@ class Mirrors:
         self._closing = threading.Lock()
         self._routing = threading.RLock()
         self._routes: dict[str, tuple[Route, ...]] = {}
+        self._locks: dict[str, threading.Lock] = {}
         # Instants for which readers of this node's fragments wait, by the stream they wait for.
         self.demanded: Mapping[str, int] = {}
 
@@ -106,7 +108,13 @@ class Mirrors:
             lambda publication: self.connect(self._node_of(stream, publication)),
             lambda: self._needs(stream.name),
             lambda publication: self._switched(stream, publication),
+            self._taking(stream),
         )
+
+    def _taking(self, stream: StreamDef) -> threading.Lock:
+        """Held while rows are taken: who has it sees how far a mirror has come."""
+        with self._routing:
+            return self._locks.setdefault(stream.name, threading.Lock())
 
     def _needs(self, stream: str) -> tuple[int, int | None]:
         if self._site is None:
@@ -148,6 +156,24 @@ class Mirrors:
     def reroute(self, stream: StreamDef, route: Route) -> None:
         """From an instant on, a mirror is fed by another publication."""
         self._write_routes(stream, (*self.routes(stream), route))
+
+    def place(self, stream: StreamDef) -> Place | None:
+        """How far a mirror has come; None: nothing has come yet."""
+        packed = self._attached.engine.landing.resume_point(stream)
+        return None if packed is None else decode_place(packed)
+
+    def succeed(self, stream: StreamDef, route: Route) -> None:
+        """Who feeds a mirror is gone: from where it has come on, it is fed by another publication,
+        which says from `since` on what the old one would have said."""
+        with self._taking(stream), self._routing:
+            routes, place = self.routes(stream), self.place(stream)
+            if place is None:  # as if it had been opened there
+                kept = (Route(route.publication, route.where, at=route.at),)
+            else:
+                kept = (*(r for r in routes if r.publication == place.publication), route)
+            self._write_routes(stream, kept)
+        left = [r for r in routes if r not in kept]
+        self.give_back([(r.at or home_of(stream), r.publication) for r in left])
 
     def _write_routes(self, stream: StreamDef, routes: tuple[Route, ...]) -> None:
         with self._routing:
@@ -206,16 +232,53 @@ class Mirrors:
                 self._write_routes(here, (*routes, more))
         return Mirrored(tuple(texts), pasts, tuple(opened))
 
-    def _subscribe(self, entry: Defined, reach: int | None, where: Where | None) -> Opened:
+    def _subscribe(
+        self, entry: Defined, reach: int | None, where: Where | None, since: int | None = None
+    ) -> Opened:
         number = self._attached.engine.store.take_numbers(_NUMBERS, 1)
         client = self.connect(entry.node)
         try:
-            asked = Open(entry.name, self._directory.me.name, number, reach, where)
+            asked = Open(entry.name, self._directory.me.name, number, reach, where, since)
             answer = client.ask(asked)
         finally:
             client.close()
         assert isinstance(answer, Opened)
         return answer
+
+    def open_past(
+        self, definition: QueryDef, defined: Mapping[str, Defined], since: int
+    ) -> tuple[Mirrored, dict[str, StreamDef]]:
+        """Subscribe to all that a query reads of other nodes, from an instant of the past on; and
+        the streams that stand for it. They are for this query alone: mirrors that are there have
+        come further, and have forgotten. Raises NodeAway."""
+        texts: list[str] = []
+        pasts: dict[str, Past] = {}
+        opened: list[tuple[str, str]] = []
+        streams: dict[str, StreamDef] = {}
+        for stream in base_streams(definition.plan):
+            entry = defined.get(stream.name.lower())
+            if entry is None:  # it is at home here
+                pasts[stream.name] = Past(since)
+                continue
+            want = _Wanted()
+            want.add(definition, stream)
+            try:
+                answer = self._subscribe(entry, want.reach, want.where, since)
+            except (Unreachable, NotServed) as error:
+                self.give_back(opened)
+                raise NodeAway(
+                    f"{entry.name} is at node {entry.node}, which does not hand it out now "
+                    f"({error})"
+                ) from None
+            opened.append((entry.node, answer.publication))
+            number = answer.publication.rpartition(".")[2]
+            own = replace(stream_of(entry), name=f"{AGAIN}{entry.name}.{number}")
+            streams[stream.name] = own
+            told = {"stream": entry.name}
+            texts.append(mirror_text(own, entry.node, answer.publication, told))
+            self._write_routes(own, (Route(answer.publication, want.where),))
+            pasts[own.name] = answer.past
+        return Mirrored(tuple(texts), pasts, tuple(opened)), streams
 
     # --- ending them
 
@@ -232,6 +295,7 @@ class Mirrors:
         for stream in unused:
             with self._routing:
                 self._routes.pop(stream.name, None)
+                self._locks.pop(stream.name, None)
                 site.engine.store.delete_note(_note(stream))
 
     def give_back(self, opened: Iterable[tuple[str, str]]) -> None:

@@ -22,13 +22,13 @@ from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef, ViewD
 from thalweg.plan.nodes import Node as Node_
 from thalweg.plan.nodes import base_streams
 from thalweg.plan.travelling import without_plan
-from thalweg.runtime.data.fragments import NAMED, Fragment
+from thalweg.runtime.data.fragments import NAMED, Fragment, inlined
 from thalweg.runtime.data.server import DataServer
 from thalweg.runtime.data.statements import quoted, schema_text
 from thalweg.runtime.network.definitions import needed_views, network_catalog
 from thalweg.runtime.network.deploying import Placement, Planned, plan_queries
 from thalweg.runtime.network.directory import FED, VIEW, Defined, Directory
-from thalweg.runtime.network.fragments import Assembled, Fragments
+from thalweg.runtime.network.fragments import Assembled, Fragments, with_streams
 from thalweg.runtime.network.leaving import Leaving
 from thalweg.runtime.network.measuring import Meter, NodeMeasure, Task
 from thalweg.runtime.network.mirrors import Mirrored, Mirrors
@@ -233,12 +233,33 @@ class Node:
         return self._told([(done, script)])[0]
 
     def _stand(
-        self, name: str, fragment: Fragment, shape: Callable[[Node_], Node_], complete: bool
+        self,
+        name: str,
+        fragment: Fragment,
+        shape: Callable[[Node_], Node_],
+        complete: bool,
+        since: int | None,
     ) -> None:
         """An internal query that computes a fragment for another node."""
+        if since is not None:
+            self._stand_again(name, shape(inlined(fragment)), since)
+            return
         with self.fragments.assembled(fragment, complete=complete) as assembled, self._lock:
             assembled = replace(assembled, plan=shape(assembled.plan))
             self._run_placed(name, placed_text(name, assembled.plan), assembled, None)
+
+    def _stand_again(self, name: str, plan: Node_, since: int) -> None:
+        """As if it had begun at an instant of the past, over streams that their homes have held."""
+        definition = QueryDef(name, plan)
+        with self._lock:
+            mirrored, streams = self.mirrors.open_past(definition, self._elsewhere(), since)
+            text = placed_text(name, with_streams(plan, streams))
+            try:
+                before = "".join(f"{t}; " for t in mirrored.texts)
+                self.site.execute(before + text, pasts=mirrored.pasts)
+            except BaseException:
+                self.mirrors.give_back(mirrored.opened)
+                raise
 
     def _run_placed(
         self, name: str, text: str, assembled: Assembled, folder: Path | None

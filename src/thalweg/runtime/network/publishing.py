@@ -23,8 +23,9 @@ from thalweg.runtime.network.fragments import Fragments
 
 log = logging.getLogger(__name__)
 
-# Makes a query of this name stand, with all that its fragment reads, of all the past it asks for.
-Stand = Callable[[str, Fragment, Callable[[Node], Node], bool], None]
+# Makes a query of this name stand, with all that its fragment reads, of all the past it asks for;
+# from an instant of the past on, if one is given.
+Stand = Callable[[str, Fragment, Callable[[Node], Node], bool, int | None], None]
 
 
 class FragmentPublisher:
@@ -43,7 +44,12 @@ class FragmentPublisher:
         self._fragments = fragments
 
     def publish(
-        self, fragment: Fragment, reader: str, number: int, complete: bool
+        self,
+        fragment: Fragment,
+        reader: str,
+        number: int,
+        complete: bool = False,
+        since: int | None = None,
     ) -> tuple[str, Past]:
         """Raises CannotPublish."""
         name = fragment_publication(fragment, reader, number)
@@ -52,12 +58,12 @@ class FragmentPublisher:
             if self._site.catalog.find(name) is None:
                 note = msgspec.msgpack.encode(fragment)
                 self._site.engine.store.write_note(note_of(name), note)
-                self._stand(name, fragment, part_plan, complete)
+                self._stand(name, fragment, part_plan, complete, since)
             run = self._site.engine.roster_entry(name)
             if run is None:
                 raise SiteError(f"{name} can't be read: it was given up")
             started = BEGINNING if run.started is None else run.started
-            if fragment.from_beginning and started > BEGINNING:
+            if fragment.from_beginning and since is None and started > BEGINNING:
                 raise SiteError(
                     "its streams have begun, and what this part reads must be known from their "
                     "beginning: submit again, and the query is cut elsewhere"
