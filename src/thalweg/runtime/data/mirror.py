@@ -33,6 +33,10 @@ Connect = Callable[[str], DataClient]
 Needs = Callable[[], tuple[int, int | None]]  # from when rows are needed; what is waited for
 
 
+class Lost(Exception):
+    """What would have come can't be known any more."""
+
+
 class MirrorSource:
     """Feeds a stream from publications, for as long as it stands. `switched` is told when it has
     gone over to another one."""
@@ -46,9 +50,11 @@ class MirrorSource:
         needs: Needs,
         switched: Callable[[str], None] = lambda _: None,
         taking: threading.Lock | None = None,
+        unserved: Callable[[], None] = lambda: None,
     ) -> None:
         self._stream, self._home, self._routes = stream, home, routes
         self._connect, self._needs, self._switched = connect, needs, switched
+        self._unserved = unserved
         self._taking = taking or threading.Lock()  # who holds it sees how far the mirror has come
         self._acknowledged = 0.0
 
@@ -76,6 +82,10 @@ class MirrorSource:
                 failures += 1
             except NotServed as error:
                 feed.warn(f"{self._home} does not serve {self._stream.name} any more: {error}")
+                self._unserved()
+                feed.wait(PAUSES_S[-1])
+            except Lost as error:
+                feed.warn(str(error))
                 feed.wait(PAUSES_S[-1])
             finally:
                 if client is not None:

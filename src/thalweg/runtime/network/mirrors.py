@@ -20,7 +20,7 @@ from thalweg.plan.wanted_rows import wanted_rows
 from thalweg.plan.windows import BEGINNING
 from thalweg.runtime.data.client import DataClient, NotServed, Unreachable
 from thalweg.runtime.data.messages import Close, Open, Opened
-from thalweg.runtime.data.mirror import MirrorSource
+from thalweg.runtime.data.mirror import Lost, MirrorSource
 from thalweg.runtime.data.profiles import Where, covers, merged, where_of
 from thalweg.runtime.data.routes import Place, Route, decode_place, decode_routes, encode_routes
 from thalweg.runtime.data.statements import mirror_text, quoted, reach_of
@@ -77,6 +77,10 @@ def _note(stream: StreamDef) -> str:
     return f"routes/{stream.name}"
 
 
+def _lost(stream: StreamDef) -> str:
+    return f"lost/{stream.name}"
+
+
 class Mirrors:
     """`connect` gives a connection to a publisher's address, with the options for that node."""
 
@@ -94,9 +98,16 @@ class Mirrors:
         self._locks: dict[str, threading.Lock] = {}
         # Instants for which readers of this node's fragments wait, by the stream they wait for.
         self.demanded: Mapping[str, int] = {}
+        # Told of mirrors that go, and of those whose publishers say that they do not have them.
+        self.dropped: Callable[[str], None] = lambda _: None
+        self.unserved: Callable[[str], None] = lambda _: None
 
     def attach(self, site: Site) -> None:
         self._site = site
+        for stream in site.catalog.streams():
+            note = site.engine.store.note(_lost(stream))
+            if note is not None:
+                site.lost[stream.name] = note.decode()
 
     def source(self, stream: StreamDef) -> Source:
         """What feeds a mirror."""
@@ -105,10 +116,11 @@ class Mirrors:
             stream,
             home,
             lambda: self.routes(stream),
-            lambda publication: self.connect(self._node_of(stream, publication)),
+            lambda publication: self._connect(stream, publication),
             lambda: self._needs(stream.name),
             lambda publication: self._switched(stream, publication),
             self._taking(stream),
+            lambda: self.unserved(stream.name),
         )
 
     def _taking(self, stream: StreamDef) -> threading.Lock:
@@ -133,6 +145,16 @@ class Mirrors:
             return self._connect_to(node.data, **self._options(node))
         except NotKnown as error:
             raise Unreachable(str(error)) from None
+
+    def _connect(self, stream: StreamDef, publication: str) -> DataClient:
+        if self._site is not None and stream.name in self._site.lost:
+            raise Lost(self._site.lost[stream.name])
+        return self.connect(self._node_of(stream, publication))
+
+    def lose(self, stream: StreamDef, why: str) -> None:
+        """Nothing will come any more, and nobody can say what would have."""
+        self._attached.engine.store.write_note(_lost(stream), why.encode())
+        self._attached.lost[stream.name] = why
 
     # --- by which publications they are fed
 
@@ -167,6 +189,7 @@ class Mirrors:
         which says from `since` on what the old one would have said."""
         with self._taking(stream), self._routing:
             routes, place = self.routes(stream), self.place(stream)
+            kept: tuple[Route, ...]
             if place is None:  # as if it had been opened there
                 kept = (Route(route.publication, route.where, at=route.at),)
             else:
@@ -297,6 +320,9 @@ class Mirrors:
                 self._routes.pop(stream.name, None)
                 self._locks.pop(stream.name, None)
                 site.engine.store.delete_note(_note(stream))
+                site.engine.store.delete_note(_lost(stream))
+            site.lost.pop(stream.name, None)
+            self.dropped(stream.name)
 
     def give_back(self, opened: Iterable[tuple[str, str]]) -> None:
         """Tell publishers that their publications are not read any more, now or later."""

@@ -36,6 +36,7 @@ from thalweg.runtime.network.placed_text import placed_text, select_of
 from thalweg.runtime.network.placing import placed_at_home, placed_locally
 from thalweg.runtime.network.publishing import FragmentPublisher
 from thalweg.runtime.network.statements import Part, is_for, named, parts_of
+from thalweg.runtime.network.succession import LiveSuccession
 from thalweg.runtime.network.tasks import Refused, Tasks
 
 _MOST_NAMED = 5
@@ -63,12 +64,14 @@ class Node:
         data: DataServer,
         limits: Limits | None = None,
         strategy: str = "local",
+        succession: LiveSuccession | None = None,
     ) -> None:
         self.site, self.directory, self.mirrors, self.data = site, directory, mirrors, data
         self.limits, self.strategy = limits or Limits(), strategy
         self.meter, self.tasks = Meter(site), Tasks(site)
         self._lock = threading.RLock()
-        self.fragments = Fragments(self.name, site, mirrors)
+        self.fragments = Fragments(self.name, site, mirrors, succession)
+        self._succession = succession
         self.publisher = FragmentPublisher(
             site,
             self._stand,
@@ -83,12 +86,16 @@ class Node:
         self._reconcile()
         self.fragments.give_back_unread()
         directory.on_gone(self._gone)
+        if succession is not None:
+            succession.attach(site, mirrors, self.fragments)
 
     @property
     def name(self) -> str:
         return self.directory.me.name
 
     def close(self) -> None:
+        if self._succession is not None:
+            self._succession.close()
         self.data.shutdown()
         self.site.close()
 

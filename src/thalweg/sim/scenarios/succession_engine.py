@@ -234,7 +234,7 @@ class SuccessionEngine:
 
     def _received(self, sender: Address, message: Message) -> list[Effect]:
         match message:
-            case Begin(name, needs, reach, since):
+            case Begin(name, needs, _, since):
                 if name not in self.disk.computed:
                     rows: dict[str, list[int]] = {n.stream: [] for n in needs}
                     self.disk.computed[name] = Computed(message, since, rows, since)

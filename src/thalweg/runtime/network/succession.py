@@ -1,0 +1,220 @@
+"""Fragments of nodes that are gone are computed here from where their rows have come.
+
+The live side of `overlay/succession`. A reader says how far it has come; homes hold what that asks
+for; if a fragment's node is silent for long, is forgotten, or has lost its disk, the reader begins
+the fragment anew at that instant, by replay. What can't be replayed is lost from there on, once its
+node is gone for good, and everybody is told.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from concurrent.futures import TimeoutError as NotInTime
+from contextlib import suppress
+
+from thalweg.engine.failures import FAILURES
+from thalweg.engine.site import Site, SiteError
+from thalweg.engine.site.status import instant_text
+from thalweg.overlay.stack import Stack
+from thalweg.overlay.succession import (
+    Follow,
+    Following,
+    Gone,
+    Held,
+    Hold,
+    Need,
+    Reached,
+    TakeOver,
+    Unfollow,
+)
+from thalweg.plan.catalog import StreamDef
+from thalweg.plan.nodes import base_streams
+from thalweg.plan.windows import BEGINNING, FOREVER
+from thalweg.runtime.data.fragments import Fragment, inlined, whole_reach
+from thalweg.runtime.driver.driver import Driver
+from thalweg.runtime.driver.errors import DriverClosed
+from thalweg.runtime.network.directory import Directory, NotKnown, node_of
+from thalweg.runtime.network.fragments import Fragments, first_of
+from thalweg.runtime.network.mirrors import Mirrors, NodeAway
+
+log = logging.getLogger(__name__)
+
+NAME = "succession"
+_HELD_WITHIN_S = 30.0
+_REPORT_EVERY_S, _TIDY_EVERY = 0.5, 10
+
+
+class LiveSuccession:
+    def __init__(self, driver: Driver, directory: Directory) -> None:
+        self._driver, self._directory = driver, directory
+        self._addresses: dict[str, str] = {}  # of nodes that may be forgotten one day
+        self._held: dict[str, threading.Event] = {}
+        self._busy: set[str] = set()
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+
+    def attach(self, site: Site, mirrors: Mirrors, fragments: Fragments) -> None:
+        self._site, self._mirrors, self._fragments = site, mirrors, fragments
+        self._driver.on(NAME, self._told)
+        self._directory.on_gone(self._gone)
+        mirrors.dropped, mirrors.unserved = self._dropped, self._unserved
+        self._begin()
+        threading.Thread(target=self._run, name="succession", daemon=True).start()
+
+    def close(self) -> None:
+        self._stop.set()
+
+    # --- what is read
+
+    def follow(self, key: str, at: str, fragment: Fragment) -> None:
+        """Raises NodeAway."""
+        held = self._held.setdefault(key, threading.Event())
+        self._follow(key, at, fragment)
+        if not held.wait(_HELD_WITHIN_S):
+            raise NodeAway("the homes of its streams do not answer: submit again when they do")
+
+    def unfollow(self, key: str) -> None:
+        self._held.pop(key, None)
+        self._call(Unfollow(key))
+
+    def _follow(self, key: str, at: str, fragment: Fragment) -> None:
+        me, known = self._directory.me, self._directory.defined()
+        needs = set()
+        for stream in base_streams(inlined(fragment)):
+            entry = known.get(stream.name.lower())
+            home = me if entry is None else self._node(entry.node)
+            needs.add((home, stream.name if entry is None else entry.name))
+        wanted = tuple(Need(h.address, s) for h, s in sorted(needs, key=lambda n: n[1]))
+        self._call(Follow(key, self._node(at).address, wanted, whole_reach(fragment)))
+
+    def _node(self, name: str):  # type: ignore[no-untyped-def]
+        try:
+            return node_of(self._directory, name)
+        except NotKnown as error:
+            raise NodeAway(str(error)) from None
+
+    def _dropped(self, key: str) -> None:
+        self._fragments.forget(key)
+        self.unfollow(key)
+
+    def _begin(self) -> None:
+        """What was followed when this node went down, and what was not any more."""
+        standing = dict(self._fragments.read())
+        for key in self._driver.read(_followed).keys() - standing.keys():
+            self.unfollow(key)
+        for key, (stream, fragment) in standing.items():
+            at = self._mirrors.home(stream)
+            if at == self._directory.me.name:
+                continue
+            try:
+                self._follow(key, at, fragment)
+            except NodeAway:  # it was forgotten meanwhile
+                self._start(key, is_gone=True)
+
+    def _run(self) -> None:
+        """Say how far this node has come."""
+        rounds = 0
+        while not self._stop.wait(_REPORT_EVERY_S):
+            rounds += 1
+            with suppress(*FAILURES):
+                self._addresses |= {n.name: n.address for n in self._directory.nodes()}
+                for key, (stream, _) in self._fragments.read():
+                    place = self._mirrors.place(stream)
+                    if place is not None:
+                        self._call(Reached(key, place.instant))
+                if rounds % _TIDY_EVERY == 0:
+                    self._mirrors.give_back(())  # who was silent may be back
+
+    def _call(self, request: object) -> None:
+        with suppress(DriverClosed, NotInTime):
+            self._driver.call(NAME, request)
+
+    # --- what the protocol says
+
+    def _told(self, value: object) -> None:
+        match value:
+            case Hold(holder, number, streams):
+                with self._site.gate.between_ticks():
+                    self._site.engine.holds.write(holder, dict(streams))
+                self._call(Held(holder, number))
+            case Following(key):
+                if (held := self._held.get(key)) is not None:
+                    held.set()
+            case TakeOver(key, _, is_gone):
+                self._start(key, is_gone=is_gone)
+
+    def _gone(self, node: str) -> None:
+        if node in self._addresses:
+            self._call(Gone(self._addresses[node]))
+            return
+        for key, (stream, _) in self._fragments.read():
+            if self._mirrors.home(stream) == node:
+                self._start(key, is_gone=True)
+
+    def _unserved(self, key: str) -> None:
+        """A publisher that is there does not have it any more: its disk is lost."""
+        stream = self._site.catalog.find(key)
+        if isinstance(stream, StreamDef) and self._mirrors.place(stream) is not None:
+            self._start(key, is_gone=True)
+
+    # --- taking over
+
+    def _start(self, key: str, *, is_gone: bool) -> None:
+        with self._lock:
+            if key in self._busy:
+                return
+            self._busy.add(key)
+
+        def run() -> None:
+            try:
+                self._take_over(key, is_gone)
+            except FAILURES as error:  # it will be said again
+                log.warning("%s can't be computed here yet: %s", key, error)
+            finally:
+                with self._lock:
+                    self._busy.discard(key)
+
+        threading.Thread(target=run, name=f"takes {key} over", daemon=True).start()
+
+    def _take_over(self, key: str, is_gone: bool) -> None:
+        found = dict(self._fragments.read()).get(key)
+        if found is None:
+            self.unfollow(key)
+            return
+        stream, fragment = found
+        me, at = self._directory.me.name, self._mirrors.home(stream)
+        place = self._mirrors.place(stream)
+        if at == me or (place is not None and place.instant >= FOREVER):
+            self.unfollow(key)
+            return
+        since = first_of(stream) if place is None else place.instant - 1
+        if whole_reach(fragment) is None:
+            if is_gone:
+                why = "what it computed can't be rebuilt from a bounded past"
+                self._lose(stream, at, max(since + 1, BEGINNING), why)
+            return
+        try:
+            self._fragments.begin_again(stream, fragment, since)
+        except NodeAway:
+            raise  # a home, which may be back
+        except SiteError as error:
+            if is_gone:
+                self._lose(stream, at, since + 1, str(error))
+            raise
+        log.info("%s of %s is computed here from %s on", key, at, since + 1)
+        self.unfollow(key)
+
+    def _lose(self, stream: StreamDef, at: str, since: int, why: str) -> None:
+        """From an instant on, nobody can say what a fragment would have said."""
+        instant = instant_text(since, stream.resolution_us, stream.timestamp_type.is_temporal)
+        told = (
+            f"lost from instant {instant or 'the first'} on: node {at} is gone for good, and {why}"
+        )
+        self._mirrors.lose(stream, f"{told}. Drop the query, and submit it again.")
+        self.unfollow(stream.name)
+
+
+def _followed(stack: Stack) -> dict[str, Follow]:
+    found: dict[str, Follow] = stack[NAME].followed()  # type: ignore[attr-defined]
+    return found
