@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -40,12 +41,14 @@ class Network:
         assert stop(list(self.nodes.values())) == []
 
     def begin_all(self) -> None:
-        for name in self._names:
-            if name not in self.nodes or not is_running(self.nodes[name]):
-                self.begin(name)
+        away = [n for n in self._names if n not in self.nodes or not is_running(self.nodes[n])]
+        if len(away) == len(self._names):
+            self.begin(away.pop(0))
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(self.begin, away))
 
     def begin(self, name: str) -> None:
-        join = [n.address for other, n in self.nodes.items() if other != name][:1]
+        join = [n.address for other, n in list(self.nodes.items()) if other != name][:1]
         wanted = Wanted(name, master=IN_PROCESS)
         self.nodes[name] = start(wanted, self.folder, join, self._options)
 

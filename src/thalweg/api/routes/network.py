@@ -12,12 +12,14 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.background import BackgroundTask
 
 from thalweg.api.network.placed import placed, placed_text
+from thalweg.api.network.replanning import replacement_json
 from thalweg.api.routes.queries import site_of
 from thalweg.engine.site import Unknown, WrongUse
 from thalweg.engine.site.publications import is_mirror, is_publication, reader_of
 from thalweg.engine.site.status import instant_text
 from thalweg.runtime.data.fragments import is_fragment
 from thalweg.runtime.network.node import Node
+from thalweg.runtime.network.replacing import Replacement
 
 router = APIRouter(tags=["network"])
 TextOrJson = Literal["text", "json"]
@@ -110,6 +112,13 @@ def forget(request: Request, node: Annotated[str, Body(embed=True)]) -> Response
         raise Unknown("node", node, known)
     _node(request).directory.forget(node)
     return Response(status_code=204)
+
+
+@router.get("/network/replan")
+def replacing(request: Request) -> dict[str, Any]:
+    """How far the fragments are that were last to go elsewhere."""
+    found = _node(request).replacing.present()
+    return replacement_json(found if found is not None else Replacement("", (), ()))
 
 
 @router.get("/network/publications")

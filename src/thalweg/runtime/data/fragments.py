@@ -82,6 +82,13 @@ def is_fragment(publication: str) -> bool:
     return publication.startswith(PUBLISHED + _MARK)
 
 
+def digest_of(publication: str) -> str | None:
+    """Of the fragment that is published; None if it is none."""
+    if not is_fragment(publication):
+        return None
+    return publication.removeprefix(PUBLISHED + _MARK).partition(">")[0]
+
+
 def stream_name(fragment: Fragment, at: str, number: int) -> str:
     """By which its reader knows it."""
     return f"{NAMED}{digest(fragment)}@{at}.{number}"

@@ -9,24 +9,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from thalweg.cql import Script, compile_script
 from thalweg.cql.bind.dependencies import dependents
 from thalweg.engine.shared.registering import NameTaken
 from thalweg.engine.shared.state.names import PUBLISHED
 from thalweg.engine.site import Site, SiteError, WrongUse
 from thalweg.engine.site.book import kind_of
-from thalweg.engine.site.publications import is_internal
+from thalweg.engine.site.publications import is_internal, is_mirror
 from thalweg.engine.site.scripts import Change, CompileEach, Text
 from thalweg.engine.site.scripts import Script as SiteScript
 from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef, ViewDef
 from thalweg.plan.nodes import Node as Node_
 from thalweg.plan.nodes import base_streams
-from thalweg.plan.travelling import without_plan
+from thalweg.plan.travelling import decode_plan, without_plan
 from thalweg.runtime.data.fragments import NAMED, Fragment, inlined
 from thalweg.runtime.data.server import DataServer
 from thalweg.runtime.data.statements import quoted, schema_text
 from thalweg.runtime.network.definitions import needed_views, network_catalog
 from thalweg.runtime.network.deploying import Placement, Planned, plan_queries
+from thalweg.runtime.network.difference import Change as FragmentChange
+from thalweg.runtime.network.difference import Running, Stays, changed, difference
 from thalweg.runtime.network.directory import FED, VIEW, Defined, Directory
 from thalweg.runtime.network.fragments import Assembled, Fragments, with_streams
 from thalweg.runtime.network.leaving import Leaving
@@ -35,6 +39,7 @@ from thalweg.runtime.network.mirrors import Mirrored, Mirrors
 from thalweg.runtime.network.placed_text import placed_text, select_of
 from thalweg.runtime.network.placing import placed_at_home, placed_locally
 from thalweg.runtime.network.publishing import FragmentPublisher
+from thalweg.runtime.network.replacing import Replacement, Replacing, Step
 from thalweg.runtime.network.statements import Part, is_for, named, parts_of
 from thalweg.runtime.network.succession import LiveSuccession
 from thalweg.runtime.network.tasks import Refused, Tasks
@@ -88,6 +93,8 @@ class Node:
         directory.on_gone(self._gone)
         if succession is not None:
             succession.attach(site, mirrors, self.fragments)
+        self.replacing = Replacing(site, mirrors, self.fragments, self.tasks)
+        self.replacing.go_on()
 
     @property
     def name(self) -> str:
@@ -96,6 +103,7 @@ class Node:
     def close(self) -> None:
         if self._succession is not None:
             self._succession.close()
+        self.replacing.close()
         self.data.shutdown()
         self.site.close()
 
@@ -191,6 +199,46 @@ class Node:
             return placed[query.name].node if query.name in placed else self.name
 
         return parts_of(text, script, self.name, self._elsewhere(), place, placed), placed
+
+    def planned_again(
+        self, strategy: str, measured: Sequence[NodeMeasure]
+    ) -> tuple[Replacement, list[Stays]]:
+        """What would change if this node's placed queries were placed now. Raises WrongUse,
+        SiteError."""
+        tasks = {t.query: t for t in self.tasks.all()}
+        queries = [QueryDef(t.query, decode_plan(t.plan)) for t in tasks.values()]
+        homes = {s.name: self.name for s in self.site.catalog.streams() if not is_mirror(s)}
+        homes |= {d.name: d.node for d in self.directory.defined().values() if d.kind in FED}
+        planned = plan_queries(queries, strategy, self.name, homes, measured)
+        planned.check(strategy)
+        moves: dict[str, FragmentChange] = {}  # a fragment that several read goes once
+        stays: list[Stays] = []
+        given: list[Task] = []
+        for placement in planned.placements:
+            if placement.node != self.name:
+                why = f"{strategy} would have it stand at {placement.node}, and queries do not move"
+                stays.append(Stays(placement.query, self.name, why))
+                continue
+            running = list(self._running(placement.query))
+            for found in difference(placement.query, running, placement.fragment, self.name):
+                if isinstance(found, Stays):
+                    stays.append(found)
+                else:
+                    moves.setdefault(found.stream, found)
+            root = tasks[placement.query].fragment
+            after = None if root is None else changed(root, running, moves.values())
+            given.append(msgspec.structs.replace(placement.task, fragment=after))
+        steps = tuple(Step(c) for c in moves.values())
+        return Replacement(strategy, steps, tuple(given)), stays
+
+    def _running(self, query: str) -> Iterator[Running]:
+        """What other nodes compute for a query of this one."""
+        read = dict(self.fragments.read())
+        for name in (s.name for s in base_streams(self.site.query(query).plan)):
+            if name in read:
+                stream, fragment = read[name]
+                last = self.mirrors.routes(stream)[-1]
+                yield Running(name, self.mirrors.home(stream), last.publication, fragment)
 
     def are_for_here(self, texts: Iterable[str]) -> bool:
         """Whether no statement of these texts has to be executed elsewhere."""
