@@ -114,6 +114,14 @@ def forget(request: Request, node: Annotated[str, Body(embed=True)]) -> Response
     return Response(status_code=204)
 
 
+@router.get("/network/successions")
+def successions(request: Request) -> list[dict[str, Any]]:
+    """Fragments that are computed here since their nodes are gone, and those that are lost."""
+    succession = _node(request).succession
+    taken = [] if succession is None else succession.taken()
+    return [msgspec.to_builtins(t) for t in taken]
+
+
 @router.get("/network/replan")
 def replacing(request: Request) -> dict[str, Any]:
     """How far the fragments are that were last to go elsewhere."""

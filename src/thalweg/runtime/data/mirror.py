@@ -57,6 +57,7 @@ class MirrorSource:
         self._unserved = unserved
         self._taking = taking or threading.Lock()  # who holds it sees how far the mirror has come
         self._acknowledged = 0.0
+        self._reading: DataClient | None = None
 
     def run(self, feed: Feed) -> None:
         failures, since = 0, ""
@@ -65,7 +66,7 @@ class MirrorSource:
             try:
                 self._go_over(feed)
                 place = self.place(feed)
-                client = self._connect(place.publication)
+                self._reading = client = self._connect(place.publication)
                 for range_, rows in client.read(Read(place.publication, place.instant)):
                     failures = 0
                     self.take(feed, range_, rows)
@@ -88,8 +89,14 @@ class MirrorSource:
                 feed.warn(str(error))
                 feed.wait(PAUSES_S[-1])
             finally:
+                self._reading = None
                 if client is not None:
                     client.close()
+
+    def look_again(self) -> None:
+        """At the routes, which have changed: who is read may be silent for long."""
+        if (client := self._reading) is not None:
+            client.interrupt()
 
     def place(self, feed: Feed) -> Place:
         packed = feed.resume_point()
@@ -162,7 +169,10 @@ class MirrorSource:
             try:
                 for range_, rows in client.read(Read(route.publication, BEGINNING)):
                     if range_.upto > route.since:
-                        self.adopt(feed, old, route, rows)
+                        with self._taking:
+                            if after(self._routes(), old) != route:
+                                return  # it was chosen otherwise meanwhile
+                            self.adopt(feed, old, route, rows)
                         break
                 else:
                     return  # it has not begun to speak yet

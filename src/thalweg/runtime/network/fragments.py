@@ -216,10 +216,6 @@ class Fragments:
         finally:
             self._note(remove=opened)
         self._write(stream.name, asked.fragment)
-        if asked.to == self._me:
-            self._succession.unfollow(stream.name)
-        else:
-            self._succession.follow(stream.name, asked.to, asked.fragment)
 
     def begin_again(self, stream: StreamDef, fragment: Fragment, since: int) -> None:
         """Compute here, from an instant of the past on, what another node has computed; rows are

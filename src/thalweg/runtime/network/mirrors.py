@@ -22,7 +22,14 @@ from thalweg.runtime.data.client import DataClient, NotServed, Unreachable
 from thalweg.runtime.data.messages import Close, Open, Opened
 from thalweg.runtime.data.mirror import Lost, MirrorSource
 from thalweg.runtime.data.profiles import Where, covers, merged, where_of
-from thalweg.runtime.data.routes import Place, Route, decode_place, decode_routes, encode_routes
+from thalweg.runtime.data.routes import (
+    Place,
+    Route,
+    after,
+    decode_place,
+    decode_routes,
+    encode_routes,
+)
 from thalweg.runtime.data.statements import mirror_text, quoted, reach_of
 from thalweg.runtime.network.definitions import stream_of
 from thalweg.runtime.network.directory import Defined, Directory, NodeInfo, NotKnown, node_of
@@ -96,6 +103,7 @@ class Mirrors:
         self._routing = threading.RLock()
         self._routes: dict[str, tuple[Route, ...]] = {}
         self._locks: dict[str, threading.Lock] = {}
+        self._sources: dict[str, MirrorSource] = {}
         # Instants for which readers of this node's fragments wait, by the stream they wait for.
         self.demanded: Mapping[str, int] = {}
         # Told of mirrors that go, and of those whose publishers say that they do not have them.
@@ -112,7 +120,7 @@ class Mirrors:
     def source(self, stream: StreamDef) -> Source:
         """What feeds a mirror."""
         home = home_of(stream)
-        return MirrorSource(
+        made = MirrorSource(
             stream,
             home,
             lambda: self.routes(stream),
@@ -122,6 +130,9 @@ class Mirrors:
             self._taking(stream),
             lambda: self.unserved(stream.name),
         )
+        with self._routing:
+            self._sources[stream.name] = made
+        return made
 
     def _taking(self, stream: StreamDef) -> threading.Lock:
         """Held while rows are taken: who has it sees how far a mirror has come."""
@@ -171,6 +182,17 @@ class Mirrors:
         """The node from which a mirror is fed, or will be next."""
         return self.routes(stream)[-1].at or home_of(stream)
 
+    def needed(self, stream: StreamDef) -> str:
+        """The node that has to speak next: the one from which a mirror is fed, or its successor, if
+        all has been read of the former."""
+        routes, place = self.routes(stream), self.place(stream)
+        if place is None:
+            return routes[0].at or home_of(stream)
+        following = after(routes, place.publication)
+        if following is not None and place.instant > following.since:
+            return following.at or home_of(stream)
+        return self._node_of(stream, place.publication)
+
     def _node_of(self, stream: StreamDef, publication: str) -> str:
         found = [r.at for r in self.routes(stream) if r.publication == publication]
         return (found[0] if found else None) or home_of(stream)
@@ -195,6 +217,9 @@ class Mirrors:
             else:
                 kept = (*(r for r in routes if r.publication == place.publication), route)
             self._write_routes(stream, kept)
+            source = self._sources.get(stream.name)
+        if source is not None:
+            source.look_again()
         left = [r for r in routes if r not in kept]
         self.give_back([(r.at or home_of(stream), r.publication) for r in left])
 
@@ -319,6 +344,7 @@ class Mirrors:
             with self._routing:
                 self._routes.pop(stream.name, None)
                 self._locks.pop(stream.name, None)
+                self._sources.pop(stream.name, None)
                 site.engine.store.delete_note(_note(stream))
                 site.engine.store.delete_note(_lost(stream))
             site.lost.pop(stream.name, None)

@@ -76,7 +76,7 @@ class Node:
         self.meter, self.tasks = Meter(site), Tasks(site)
         self._lock = threading.RLock()
         self.fragments = Fragments(self.name, site, mirrors, succession)
-        self._succession = succession
+        self.succession = succession
         self.publisher = FragmentPublisher(
             site,
             self._stand,
@@ -101,8 +101,8 @@ class Node:
         return self.directory.me.name
 
     def close(self) -> None:
-        if self._succession is not None:
-            self._succession.close()
+        if self.succession is not None:
+            self.succession.close()
         self.replacing.close()
         self.data.shutdown()
         self.site.close()

@@ -109,7 +109,7 @@ class Replacing:
         stream = self._site.catalog.find(change.stream)
         if not isinstance(stream, StreamDef):
             return None  # the query was dropped meanwhile
-        # Decided, and on disk: rows below it still come from the old place, for as long as it takes.
+        # Decided, and on disk: rows below it still come from the old place, if it takes for ever.
         return self._mirrors.routes(stream)[-1].since
 
     def _settle(self, done: Replacement) -> None:

@@ -10,8 +10,12 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
+from collections import deque
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import suppress
+
+import msgspec
 
 from thalweg.engine.failures import FAILURES
 from thalweg.engine.site import Site, SiteError
@@ -43,6 +47,18 @@ log = logging.getLogger(__name__)
 NAME = "succession"
 _HELD_WITHIN_S = 30.0
 _REPORT_EVERY_S, _TIDY_EVERY = 0.5, 10
+_MOST_TAKEN = 100
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """A fragment that is computed here since its node is gone; times are for people."""
+
+    key: str
+    of: str
+    detected: float
+    since: int | None = None
+    at: float | None = None  # None: not yet
+    lost: str | None = None
 
 
 class LiveSuccession:
@@ -50,7 +66,9 @@ class LiveSuccession:
         self._driver, self._directory = driver, directory
         self._addresses: dict[str, str] = {}  # of nodes that may be forgotten one day
         self._held: dict[str, threading.Event] = {}
+        self._of: dict[str, str] = {}  # the node that is waited for, by what is read of it
         self._busy: set[str] = set()
+        self._taken: deque[Taken] = deque(maxlen=_MOST_TAKEN)
         self._lock = threading.Lock()
         self._stop = threading.Event()
 
@@ -87,6 +105,7 @@ class LiveSuccession:
             needs.add((home, stream.name if entry is None else entry.name))
         wanted = tuple(Need(h.address, s) for h, s in sorted(needs, key=lambda n: n[1]))
         self._call(Follow(key, self._node(at).address, wanted, whole_reach(fragment)))
+        self._of[key] = at
 
     def _node(self, name: str):  # type: ignore[no-untyped-def]
         try:
@@ -96,6 +115,7 @@ class LiveSuccession:
 
     def _dropped(self, key: str) -> None:
         self._fragments.forget(key)
+        self._of.pop(key, None)
         self.unfollow(key)
 
     def _begin(self) -> None:
@@ -104,13 +124,21 @@ class LiveSuccession:
         for key in self._driver.read(_followed).keys() - standing.keys():
             self.unfollow(key)
         for key, (stream, fragment) in standing.items():
-            at = self._mirrors.home(stream)
-            if at == self._directory.me.name:
-                continue
-            try:
-                self._follow(key, at, fragment)
-            except NodeAway:  # it was forgotten meanwhile
-                self._start(key, is_gone=True)
+            self._follow_on(key, stream, fragment)
+
+    def _follow_on(self, key: str, stream: StreamDef, fragment: Fragment) -> None:
+        """Whoever has to speak next is the one to be waited for."""
+        at = self._mirrors.needed(stream)
+        if at == self._of.get(key):
+            return
+        if at == self._directory.me.name:
+            self._of[key] = at
+            self.unfollow(key)
+            return
+        try:
+            self._follow(key, at, fragment)
+        except NodeAway:  # it was forgotten meanwhile
+            self._start(key, is_gone=True)
 
     def _run(self) -> None:
         """Say how far this node has come."""
@@ -119,7 +147,8 @@ class LiveSuccession:
             rounds += 1
             with suppress(*FAILURES):
                 self._addresses |= {n.name: n.address for n in self._directory.nodes()}
-                for key, (stream, _) in self._fragments.read():
+                for key, (stream, fragment) in self._fragments.read():
+                    self._follow_on(key, stream, fragment)
                     place = self._mirrors.place(stream)
                     if place is not None:
                         self._call(Reached(key, place.instant))
@@ -149,7 +178,7 @@ class LiveSuccession:
             self._call(Gone(self._addresses[node]))
             return
         for key, (stream, _) in self._fragments.read():
-            if self._mirrors.home(stream) == node:
+            if self._mirrors.needed(stream) == node:
                 self._start(key, is_gone=True)
 
     def _unserved(self, key: str) -> None:
@@ -159,6 +188,22 @@ class LiveSuccession:
             self._start(key, is_gone=True)
 
     # --- taking over
+
+    def taken(self) -> list[Taken]:
+        """What was taken over since this node began, the last hundred."""
+        return list(self._taken)
+
+    def _detect(self, key: str, of: str) -> Taken:
+        for known in reversed(self._taken):
+            if known.key == key and known.of == of and known.at is None and known.lost is None:
+                return known
+        found = Taken(key, of, time.time())
+        self._taken.append(found)
+        return found
+
+    def _end(self, found: Taken, **how: object) -> None:
+        if found in self._taken:
+            self._taken[self._taken.index(found)] = msgspec.structs.replace(found, **how)
 
     def _start(self, key: str, *, is_gone: bool) -> None:
         with self._lock:
@@ -183,16 +228,17 @@ class LiveSuccession:
             self.unfollow(key)
             return
         stream, fragment = found
-        me, at = self._directory.me.name, self._mirrors.home(stream)
+        me, at = self._directory.me.name, self._mirrors.needed(stream)
         place = self._mirrors.place(stream)
         if at == me or (place is not None and place.instant >= FOREVER):
             self.unfollow(key)
             return
         since = first_of(stream) if place is None else place.instant - 1
+        detected = self._detect(key, at)
         if whole_reach(fragment) is None:
             if is_gone:
                 why = "what it computed can't be rebuilt from a bounded past"
-                self._lose(stream, at, max(since + 1, BEGINNING), why)
+                self._lose(stream, detected, max(since + 1, BEGINNING), why)
             return
         try:
             self._fragments.begin_again(stream, fragment, since)
@@ -200,18 +246,19 @@ class LiveSuccession:
             raise  # a home, which may be back
         except SiteError as error:
             if is_gone:
-                self._lose(stream, at, since + 1, str(error))
+                self._lose(stream, detected, since + 1, str(error))
             raise
         log.info("%s of %s is computed here from %s on", key, at, since + 1)
-        self.unfollow(key)
+        self._end(detected, at=time.time(), since=since + 1)
+        self._follow_on(key, stream, fragment)
 
-    def _lose(self, stream: StreamDef, at: str, since: int, why: str) -> None:
+    def _lose(self, stream: StreamDef, detected: Taken, since: int, why: str) -> None:
         """From an instant on, nobody can say what a fragment would have said."""
         instant = instant_text(since, stream.resolution_us, stream.timestamp_type.is_temporal)
-        told = (
-            f"lost from instant {instant or 'the first'} on: node {at} is gone for good, and {why}"
-        )
+        of = f"node {detected.of} is gone, and {why}"
+        told = f"lost from instant {instant or 'the first'} on: {of}"
         self._mirrors.lose(stream, f"{told}. Drop the query, and submit it again.")
+        self._end(detected, lost=told)
         self.unfollow(stream.name)
 
 
