@@ -32,7 +32,7 @@ _LONGEST = 110  # characters of what a fragment computes
 def placed(node: Node, name: str) -> dict[str, Any]:
     """Of a query that stands at this node, or of a fragment that it computes for another."""
     site = node.site
-    query = site.query(name)
+    query = site.query(node.data.publications.sharers.find(name).of)
     reader = site.reader(query)
     first = shape_of(query).streams[0]
     task = None if is_fragment(query.name) else node.tasks.of(query.name)

@@ -132,6 +132,9 @@ def replacing(request: Request) -> dict[str, Any]:
 @router.get("/network/publications")
 def publications(request: Request) -> list[str]:
     """What is kept here for other nodes."""
+    node: Node | None = request.app.state.node
+    if node is not None:
+        return node.data.publications.names()
     return sorted(q.name for q in site_of(request).catalog.queries() if is_publication(q.name))
 
 

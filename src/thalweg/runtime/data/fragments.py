@@ -18,6 +18,7 @@ from thalweg.plan.nodes import Node
 from thalweg.plan.travelling import decode_plan, encode_plan
 
 NAMED = "fragment/"  # names of streams that others compute begin like this, and no user's may
+VALUES = 1  # of what expressions give: nodes of different versions do not stand for each other
 _MARK = "#"  # in the name of a publication: it is a fragment
 
 
@@ -70,7 +71,7 @@ def cut_plan(plan: Node, at: Mapping[tuple[int, ...], str], here: str) -> Fragme
 
 
 def digest(fragment: Fragment) -> str:
-    packed = msgspec.msgpack.encode(fragment)
+    packed = msgspec.msgpack.encode((VALUES, fragment))
     return hashlib.blake2b(packed, digest_size=5).hexdigest()
 
 

@@ -96,9 +96,12 @@ class DataServer(flight.FlightServerBase):  # type: ignore[misc]
         super().__init__(f"{scheme}://{listen}", **options)
         self.address = f"{host}:{self.port}"
 
-    def attach(self, site: Site, publisher: Publisher | None = None) -> None:
-        self._publisher = publisher or _Nobody()
+    def attach(self, site: Site) -> None:
         self._attached = site, Publications(site)
+
+    def publish_with(self, publisher: Publisher) -> None:
+        """Who computes fragments; until then, none are."""
+        self._publisher = publisher
 
     @property
     def _site(self) -> Site:

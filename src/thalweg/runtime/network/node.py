@@ -77,6 +77,8 @@ class Node:
         self._lock = threading.RLock()
         self.fragments = Fragments(self.name, site, mirrors, succession)
         self.succession = succession
+        mirrors.attach(site)
+        data.attach(site)
         self.publisher = FragmentPublisher(
             site,
             self._stand,
@@ -84,9 +86,9 @@ class Node:
             mirrors.drop_unused,
             self._lock,
             self.fragments,
+            data.publications,
         )
-        mirrors.attach(site)
-        data.attach(site, self.publisher)
+        data.publish_with(self.publisher)
         mirrors.demanded = data.publications.demanded
         self._reconcile()
         self.fragments.give_back_unread()

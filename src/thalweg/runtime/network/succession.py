@@ -182,10 +182,10 @@ class LiveSuccession:
                 self._start(key, is_gone=True)
 
     def _unserved(self, key: str) -> None:
-        """A publisher that is there does not have it any more: its disk is lost."""
-        stream = self._site.catalog.find(key)
-        if isinstance(stream, StreamDef) and self._mirrors.place(stream) is not None:
-            self._start(key, is_gone=True)
+        """A publisher that is there does not have it any more: its disk is lost. Whether for good,
+        is for people to say."""
+        if self._site.catalog.find(key) is not None:
+            self._start(key, is_gone=False)
 
     # --- taking over
 
