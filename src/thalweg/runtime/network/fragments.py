@@ -217,9 +217,16 @@ class Fragments:
             self._note(remove=opened)
         self._write(stream.name, asked.fragment)
 
-    def begin_again(self, stream: StreamDef, fragment: Fragment, since: int) -> None:
-        """Compute here, from an instant of the past on, what another node has computed; rows are
-        read here from where the mirror is. Raises NodeAway, SiteError."""
+    def last_known(self, stream: StreamDef) -> int:
+        """The last instant of which all is known that a fragment has said; before it has said
+        anything, the one at which it begins."""
+        place = self._mirrors.place(stream)
+        return first_of(stream) if place is None else place.instant - 1
+
+    def begin_again(self, stream: StreamDef, fragment: Fragment) -> int:
+        """Compute here, from the last instant that is known, what another node has computed; rows
+        are read here from where the mirror is. Gives that instant. Raises NodeAway, SiteError."""
+        since = self.last_known(stream)
         whole = Fragment(encode_plan(inlined(fragment)))
         number = self._site.engine.store.take_numbers(_NUMBERS, 1)
         opened = [(self._me, fragment_publication(whole, self._me, number))]
@@ -236,6 +243,7 @@ class Fragments:
         finally:
             self._note(remove=opened)
         self._write(stream.name, whole)
+        return since
 
     # --- what was opened when this node went down
 

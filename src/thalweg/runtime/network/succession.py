@@ -9,6 +9,7 @@ node is gone for good, and everybody is told.
 from __future__ import annotations
 
 import logging
+import queue
 import threading
 import time
 from collections import deque
@@ -38,8 +39,8 @@ from thalweg.plan.windows import BEGINNING, FOREVER
 from thalweg.runtime.data.fragments import Fragment, inlined, whole_reach
 from thalweg.runtime.driver.driver import Driver
 from thalweg.runtime.driver.errors import DriverClosed
-from thalweg.runtime.network.directory import Directory, NotKnown, node_of
-from thalweg.runtime.network.fragments import Fragments, first_of
+from thalweg.runtime.network.directory import Directory, NodeInfo, NotKnown, node_of
+from thalweg.runtime.network.fragments import Fragments
 from thalweg.runtime.network.mirrors import Mirrors, NodeAway
 
 log = logging.getLogger(__name__)
@@ -67,6 +68,7 @@ class LiveSuccession:
         self._addresses: dict[str, str] = {}  # of nodes that may be forgotten one day
         self._held: dict[str, threading.Event] = {}
         self._of: dict[str, str] = {}  # the node that is waited for, by what is read of it
+        self._holds: queue.SimpleQueue[Hold] = queue.SimpleQueue()
         self._busy: set[str] = set()
         self._taken: deque[Taken] = deque(maxlen=_MOST_TAKEN)
         self._lock = threading.Lock()
@@ -78,7 +80,8 @@ class LiveSuccession:
         self._directory.on_gone(self._gone)
         mirrors.dropped, mirrors.unserved = self._dropped, self._unserved
         self._begin()
-        threading.Thread(target=self._run, name="succession", daemon=True).start()
+        for work in (self._run, self._hold):
+            threading.Thread(target=work, name="succession", daemon=True).start()
 
     def close(self) -> None:
         self._stop.set()
@@ -94,6 +97,7 @@ class LiveSuccession:
 
     def unfollow(self, key: str) -> None:
         self._held.pop(key, None)
+        self._of.pop(key, None)
         self._call(Unfollow(key))
 
     def _follow(self, key: str, at: str, fragment: Fragment) -> None:
@@ -107,7 +111,7 @@ class LiveSuccession:
         self._call(Follow(key, self._node(at).address, wanted, whole_reach(fragment)))
         self._of[key] = at
 
-    def _node(self, name: str):  # type: ignore[no-untyped-def]
+    def _node(self, name: str) -> NodeInfo:
         try:
             return node_of(self._directory, name)
         except NotKnown as error:
@@ -115,7 +119,6 @@ class LiveSuccession:
 
     def _dropped(self, key: str) -> None:
         self._fragments.forget(key)
-        self._of.pop(key, None)
         self.unfollow(key)
 
     def _begin(self) -> None:
@@ -129,11 +132,11 @@ class LiveSuccession:
     def _follow_on(self, key: str, stream: StreamDef, fragment: Fragment) -> None:
         """Whoever has to speak next is the one to be waited for."""
         at = self._mirrors.needed(stream)
-        if at == self._of.get(key):
+        if at == self._of.get(key) or key in self._site.lost:
             return
         if at == self._directory.me.name:
-            self._of[key] = at
             self.unfollow(key)
+            self._of[key] = at
             return
         try:
             self._follow(key, at, fragment)
@@ -163,15 +166,21 @@ class LiveSuccession:
 
     def _told(self, value: object) -> None:
         match value:
-            case Hold(holder, number, streams):
-                with self._site.gate.between_ticks():
-                    self._site.engine.holds.write(holder, dict(streams))
-                self._call(Held(holder, number))
+            case Hold():
+                self._holds.put(value)  # a tick may take its time
             case Following(key):
                 if (held := self._held.get(key)) is not None:
                     held.set()
             case TakeOver(key, _, is_gone):
                 self._start(key, is_gone=is_gone)
+
+    def _hold(self) -> None:
+        while not self._stop.is_set():
+            with suppress(queue.Empty, *FAILURES):
+                asked = self._holds.get(timeout=1)
+                with self._site.gate.between_ticks():
+                    self._site.engine.holds.write(asked.holder, dict(asked.streams))
+                self._call(Held(asked.holder, asked.number))
 
     def _gone(self, node: str) -> None:
         if node in self._addresses:
@@ -225,15 +234,18 @@ class LiveSuccession:
     def _take_over(self, key: str, is_gone: bool) -> None:
         found = dict(self._fragments.read()).get(key)
         if found is None:
-            self.unfollow(key)
+            if key not in self._held:  # nor is it about to be read
+                self.unfollow(key)
             return
         stream, fragment = found
         me, at = self._directory.me.name, self._mirrors.needed(stream)
         place = self._mirrors.place(stream)
-        if at == me or (place is not None and place.instant >= FOREVER):
+        is_over = place is not None and place.instant >= FOREVER
+        if at == me or is_over or key in self._site.lost:
             self.unfollow(key)
+            self._of[key] = at
             return
-        since = first_of(stream) if place is None else place.instant - 1
+        since = self._fragments.last_known(stream)
         detected = self._detect(key, at)
         if whole_reach(fragment) is None:
             if is_gone:
@@ -241,7 +253,7 @@ class LiveSuccession:
                 self._lose(stream, detected, max(since + 1, BEGINNING), why)
             return
         try:
-            self._fragments.begin_again(stream, fragment, since)
+            since = self._fragments.begin_again(stream, fragment)
         except NodeAway:
             raise  # a home, which may be back
         except SiteError as error:
