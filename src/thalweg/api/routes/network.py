@@ -17,7 +17,7 @@ from thalweg.api.routes.queries import site_of
 from thalweg.engine.site import Unknown, WrongUse
 from thalweg.engine.site.publications import is_mirror, is_publication, reader_of
 from thalweg.engine.site.status import instant_text
-from thalweg.runtime.data.fragments import is_fragment
+from thalweg.runtime.data.fragments import digest_of, is_fragment
 from thalweg.runtime.network.node import Node
 from thalweg.runtime.network.replacing import Replacement
 
@@ -37,17 +37,18 @@ def links(request: Request) -> list[dict[str, Any]]:
             continue
         feed = site.feeds.find(stream.name)
         mark = site.engine.watermark(stream.name)
+        publication = node.mirrors.routes(stream)[-1].publication
         found.append(
             {
-                "stream": stream.name,
-                "fragment": dict(stream.options).get("fragment"),
-                "publication": node.mirrors.routes(stream)[-1].publication,
+                "stream": dict(stream.options).get("stream", stream.name),
+                "fragment": digest_of(publication),
+                "publication": publication,
                 "from": node.mirrors.home(stream),
                 "arrived": site.engine.store.inputs.arrived().get(stream.name, 0),
                 "watermark": instant_text(
                     mark, stream.resolution_us, stream.timestamp_type.is_temporal
                 ),
-                "error": feed.error if feed is not None else None,
+                "error": site.lost.get(stream.name) or (feed.error if feed is not None else None),
             }
         )
     return found
