@@ -22,6 +22,8 @@ from bench import (
 from bench.measure import percentile
 from thalweg.experiments.report import Goal, Progress, Report
 
+NAMES = ("subscription", "join", "ranges", "gone", "delays")
+
 
 @dataclass(frozen=True)
 class Parameters:
@@ -38,13 +40,13 @@ class Parameters:
     gone_rounds: int = 20  # a fragment's node is killed in each
     gone_window: int = 20_000  # rows, that are read again
     gone_tick_interval_ms: int = 50
-    only: tuple[str, ...] = ()  # of the pieces, or all of them
+    only: tuple[str, ...] = NAMES  # of the pieces
     seed: int = 7
 
     def __post_init__(self) -> None:
-        unknown = [name for name in self.only if name not in PIECES]
+        unknown = [name for name in self.only if name not in NAMES]
         if unknown:
-            raise ValueError(f"there is no piece {unknown[0]}: there are {', '.join(PIECES)}")
+            raise ValueError(f"there is no piece {unknown[0]}: there are {', '.join(NAMES)}")
 
     @classmethod
     def quick(cls) -> Parameters:
@@ -120,20 +122,17 @@ def _gone(p: Parameters, folder: Path, progress: Progress) -> Piece:
     return [_delay(names[what], seconds) for what, seconds in found.items()], [goal]
 
 
-PIECES: dict[str, Callable[[Parameters, Path, Progress], Piece]] = {
-    "subscription": _subscription,
-    "join": _join,
-    "ranges": _ranges,
-    "gone": _gone,
-    "delays": _delays,
-}
+_MEASURES = (_subscription, _join, _ranges, _gone, _delays)
+PIECES: dict[str, Callable[[Parameters, Path, Progress], Piece]] = dict(
+    zip(NAMES, _MEASURES, strict=True)
+)
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
     rows: list[dict[str, Any]] = []
     goals: list[Goal] = []
     with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as temporary:
-        for name in parameters.only or PIECES:
+        for name in parameters.only:
             more, reached = PIECES[name](parameters, Path(temporary) / name, progress)
             rows += more
             goals += reached
