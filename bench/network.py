@@ -7,13 +7,22 @@ loopback. CPU seconds are those of the processes, which others on the machine ha
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import network_delay, network_join, network_ranges, network_subscription
+from bench import (
+    network_delay,
+    network_gone,
+    network_join,
+    network_ranges,
+    network_subscription,
+)
 from bench.measure import percentile
 from thalweg.experiments.report import Goal, Progress, Report
+
+NAMES = ("subscription", "join", "ranges", "gone", "delays")
 
 
 @dataclass(frozen=True)
@@ -28,7 +37,16 @@ class Parameters:
     warm: int = 30  # ticks until the join's window is full
     single_events: int = 200  # whose delay is measured
     tick_interval_ms: int = 5
+    gone_rounds: int = 20  # a fragment's node is killed in each
+    gone_window: int = 20_000  # rows, that are read again
+    gone_tick_interval_ms: int = 50
+    only: tuple[str, ...] = NAMES  # of the pieces
     seed: int = 7
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.only if name not in NAMES]
+        if unknown:
+            raise ValueError(f"there is no piece {unknown[0]}: there are {', '.join(NAMES)}")
 
     @classmethod
     def quick(cls) -> Parameters:
@@ -42,46 +60,88 @@ class Parameters:
             ticks=5,
             warm=5,
             single_events=30,
+            gone_rounds=2,
         )
 
 
-def run(parameters: Parameters, progress: Progress) -> Report:
-    p = parameters
-    with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as temporary:
-        folder = Path(temporary)
-        progress("a subscription over loopback")
-        read = network_subscription.measure(folder / "read", p.rows, p.batch, p.seed)
-        progress("a join with an input at another node")
-        join = network_join.measure(folder / "join", p.events, p.ticks, p.warm, p.seed)
-        paid = []
-        for count in (1, p.subscriptions):
-            progress(f"{count:,} subscriptions")
-            to = folder / f"{count}-ranges"
-            paid.append(network_ranges.measure(to, count, p.range_rows, p.range_ticks, p.seed))
-        progress("delays")
-        delays = network_delay.measure(folder / "delay", p.single_events, p.tick_interval_ms)
-    rows: list[dict[str, Any]] = [
-        *read,
-        *({"reading": f"join: {where}", "CPU s a tick": s} for where, s in join.items()),
-        {"reading": "1 subscription to all", "CPU s a tick": paid[0]},
-        {"reading": f"{p.subscriptions:,} subscriptions", "CPU s a tick": paid[1]},
-        *(_delay(where, found) for where, found in delays.items()),
-    ]
+Piece = tuple[list[dict[str, Any]], list[Goal]]
+
+
+def _subscription(p: Parameters, folder: Path, progress: Progress) -> Piece:
+    progress("a subscription over loopback")
+    read = network_subscription.measure(folder, p.rows, p.batch, p.seed)
     _, subscription, mirror = read
-    ratio = join["two nodes"] / join["one node"]
-    ranges = f"publisher's CPU, {p.subscriptions:,} ranges over all in one"
-    goals = [
+    return read, [
         Goal("a subscription", subscription["rows/s"], 1e6, "rows/s"),
         Goal("a mirror", mirror["rows/s"], 1e6, "rows/s"),
-        Goal("CPU of a join, one input remote over both local", ratio, 1.3, "x", False),
-        Goal(ranges, paid[1] / paid[0], 2.0, "x", False),
     ]
-    return Report("network", "Nodes beside one", asdict(p), rows, goals)
 
 
-def _delay(where: str, seconds: list[float]) -> dict[str, Any]:
+def _join(p: Parameters, folder: Path, progress: Progress) -> Piece:
+    progress("a join with an input at another node")
+    join = network_join.measure(folder, p.events, p.ticks, p.warm, p.seed)
+    rows = [{"reading": f"join: {where}", "CPU s a tick": s} for where, s in join.items()]
+    ratio = join["two nodes"] / join["one node"]
+    return rows, [Goal("CPU of a join, one input remote over both local", ratio, 1.3, "x", False)]
+
+
+def _ranges(p: Parameters, folder: Path, progress: Progress) -> Piece:
+    paid = []
+    for count in (1, p.subscriptions):
+        progress(f"{count:,} subscriptions")
+        to = folder / str(count)
+        paid.append(network_ranges.measure(to, count, p.range_rows, p.range_ticks, p.seed))
+    rows = [
+        {"reading": "1 subscription to all", "CPU s a tick": paid[0]},
+        {"reading": f"{p.subscriptions:,} subscriptions", "CPU s a tick": paid[1]},
+    ]
+    name = f"publisher's CPU, {p.subscriptions:,} ranges over all in one"
+    return rows, [Goal(name, paid[1] / paid[0], 2.0, "x", False)]
+
+
+def _delays(p: Parameters, folder: Path, progress: Progress) -> Piece:
+    progress("delays")
+    delays = network_delay.measure(folder, p.single_events, p.tick_interval_ms)
+    return [_delay(f"push to row, read {where}", found) for where, found in delays.items()], []
+
+
+def _gone(p: Parameters, folder: Path, progress: Progress) -> Piece:
+    progress("a fragment's node is gone")
+    interval = p.gone_tick_interval_ms
+    found = network_gone.measure(folder, p.gone_rounds, p.gone_window, interval)
+    names = {
+        "found": "a node is gone: kill to detection",
+        "first row": "a node is gone: detection to the first new row",
+        "replay": "a node is gone: its windows read again, by a new query",
+    }
+    bound = 2 * interval / 1e3 + percentile(found["replay"], 50)
+    measured = percentile(found["first row"], 50)
+    goal = Goal(
+        "a node is gone: first row over two ticks and the replay", measured / bound, 1, "x", False
+    )
+    return [_delay(names[what], seconds) for what, seconds in found.items()], [goal]
+
+
+_MEASURES = (_subscription, _join, _ranges, _gone, _delays)
+PIECES: dict[str, Callable[[Parameters, Path, Progress], Piece]] = dict(
+    zip(NAMES, _MEASURES, strict=True)
+)
+
+
+def run(parameters: Parameters, progress: Progress) -> Report:
+    rows: list[dict[str, Any]] = []
+    goals: list[Goal] = []
+    with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as temporary:
+        for name in parameters.only:
+            more, reached = PIECES[name](parameters, Path(temporary) / name, progress)
+            rows += more
+            goals += reached
+    return Report("network", "Nodes beside one", asdict(parameters), rows, goals)
+
+
+def _delay(what: str, seconds: list[float]) -> dict[str, Any]:
     return {
-        "reading": f"push to row, read {where}",
+        "reading": what,
         "median ms": 1e3 * percentile(seconds, 50),
         "p95 ms": 1e3 * percentile(seconds, 95),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -85,6 +85,10 @@ class NodeProcess:
     def get(self, path: str, **options: Any) -> Any:
         return self._checked(self._http.get(path, **options)).json()
 
+    def post(self, path: str, body: dict[str, Any]) -> None:
+        """To this node itself."""
+        self._checked(self._http.post(path, json=body, headers={HERE: "1"}))
+
     def _checked(self, answer: httpx.Response) -> httpx.Response:
         if not answer.is_success:
             raise RuntimeError(f"{self.name}: {answer.status_code} {answer.text[:500]}")
@@ -103,10 +107,12 @@ def await_(is_so: Callable[[], bool], what: str, pause_s: float = 0.02) -> None:
 
 
 @contextmanager
-def network(folder: Path, count: int, tick_interval_ms: int = 50) -> Iterator[list[NodeProcess]]:
+def network(
+    folder: Path, count: int, tick_interval_ms: int = 50, options: Sequence[str] = ()
+) -> Iterator[list[NodeProcess]]:
     """n1, n2, … with engines in their own processes."""
     made: list[NodeProcess] = []
-    more = ["--tick-interval-ms", str(tick_interval_ms)]
+    more = ["--tick-interval-ms", str(tick_interval_ms), *options]
     try:
         for number in range(count):
             name = f"n{number + 1}"

@@ -25,11 +25,14 @@ def test_nodes_are_measured_beside_one() -> None:
         ticks=2,
         warm=2,
         single_events=3,
+        gone_rounds=1,
+        gone_window=100,
     )
     report = run(small, progress)
     by = {row["reading"]: row for row in report.rows}
     for reading in ("at home", "a subscription", "a mirror"):
         assert by[reading]["rows"] == 4_000
     assert by["push to row, read there"]["median ms"] > 0
-    assert [g.at_least for g in report.goals] == [True, True, False, False]
+    assert [g.at_least for g in report.goals] == [True, True, False, False, False]
+    assert by["a node is gone: detection to the first new row"]["median ms"] > 0
     assert said[-1] == "delays"

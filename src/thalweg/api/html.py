@@ -30,7 +30,13 @@ _STYLE = """<style>
 .thalweg .dot{display:inline-block;width:.6em;height:.6em;border-radius:50%;margin-right:.4em}
 .thalweg .more{opacity:.6}
 </style>"""
-_COLOURS = {"running": "#1a7f37", "parked": "#cf222e", "finished": "#6e7781", "waiting": "#bf8700"}
+_COLOURS = {
+    "running": "#1a7f37",
+    "parked": "#cf222e",
+    "lost": "#cf222e",
+    "finished": "#6e7781",
+    "waiting": "#bf8700",
+}
 _COLOURS["filling"] = _COLOURS["waiting"]
 
 

@@ -12,6 +12,8 @@ def why_no_rows(query: Status, streams: Iterable[Status]) -> str:
     """`streams` are all there are; those that the query reads matter."""
     if query["state"] == "parked":
         return f"it is parked ({query['error']})"
+    if query["state"] == "lost":
+        return str(query["error"])
     if query["state"] == "finished":
         return "its streams have ended, and nothing matched"
     streams = [s for s in streams if s["name"] in query["streams"]]

@@ -43,6 +43,10 @@ def node(
     retained_ticks: Annotated[
         int, typer.Option(min=1, help="For so many ticks readers can come back for results.")
     ] = 5_000,
+    gone_after_s: Annotated[
+        float,
+        typer.Option(min=0, help="A node that is down has so long; then its work is done here."),
+    ] = 10.0,
     strategy: Annotated[
         str, typer.Option(help="Where queries run that are handed in here, as `submit --strategy`.")
     ] = "local",
@@ -85,6 +89,7 @@ def node(
             join=tuple(join),
             master=master,
             strategy=_strategy(strategy),
+            gone_after_s=gone_after_s,
             limits=Limits(cpu, out_bps, in_bps),
             settings=SiteSettings(
                 tick_interval_s=tick_interval_ms / 1000,

@@ -16,7 +16,7 @@ def wait_for_backlog(service: Service, query: str) -> None:
         described = service.get(f"/queries/{quoted(query)}")
         streams = [s for s in service.get("/streams") if s["name"] in described["streams"]]
         has_ended = all(s["state"] == "ended" for s in streams)
-        is_done = described["state"] in ("finished", "parked") or not has_ended
+        is_done = described["state"] in ("finished", "parked", "lost") or not has_ended
         if is_done and not any(s["backlog"] for s in streams):
             return
         time.sleep(0.05)

@@ -261,7 +261,7 @@ def test_what_is_acknowledged_goes_and_is_then_refused(tmp_path: Path) -> None:
     for step in range(40):
         push(made.home, (step, step, "x"))
         made.home.settle()
-        client.ask(Acknowledge(opened.publication, step - 5, "S"))
+        client.ask(Acknowledge(opened.publication, step - 5))
     with pytest.raises(NotServed, match="no longer kept"):
         next(client.read(Read(opened.publication, 3)))
     range_, rows = next(client.read(Read(opened.publication, 36)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import random
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -24,10 +24,11 @@ from tests.runtime.network.nodes import LiveNode, Shared, eventually
 from thalweg.cql import compile_script, parse_script, syntax
 from thalweg.engine.changelog import Change
 from thalweg.engine.reference import Options
+from thalweg.engine.site.publications import is_mirror
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.cutting import places
-from thalweg.plan.windows import FOREVER
-from thalweg.runtime.data.fragments import cut_plan
+from thalweg.plan.windows import BEGINNING, FOREVER
+from thalweg.runtime.data.fragments import cut_plan, whole_reach
 
 DRAWN = int(os.environ.get("THALWEG_NETWORKS", "6"))
 
@@ -50,16 +51,17 @@ def network(count: int) -> Iterator[list[LiveNode]]:
     phases=(Phase.explicit, Phase.generate),  # each example takes seconds: none are shrunk
     suppress_health_check=list(HealthCheck),
 )
-@given(workloads(queries=3), st.integers(3, 5), st.integers(0, 1 << 32))
+@given(workloads(queries=3), st.integers(3, 5), st.integers(0, 1 << 32), st.booleans())
 def test_a_drawn_network_gives_what_the_reference_gives(
-    workload: Workload, count: int, seed: int
+    workload: Workload, count: int, seed: int, takes_over: bool
 ) -> None:
+    """Nodes come and go; or (`takes_over`) those who read fragments begin them anew themselves."""
     script = workload.script()
     expected = reference_engine(script.catalog, script.queries, workload.inputs, Options())
     chance = random.Random(seed)
     with network(count) as nodes:
-        homes = _define(workload.text, nodes, chance)
-        _feed(workload, homes, nodes, chance)
+        homes = _define(workload.text, nodes, chance, holds=takes_over)
+        _feed(workload, homes, nodes, chance, _take_over if takes_over else _restart)
         runs = {name: node for name, node in homes.items() if name in expected}
         for query in script.queries:
             node = runs[query.name]
@@ -68,7 +70,9 @@ def test_a_drawn_network_gives_what_the_reference_gives(
             assert not report, f"{report}\n{workload}\nseed {seed}, {count} nodes"
 
 
-def _define(text: str, nodes: list[LiveNode], chance: random.Random) -> dict[str, LiveNode]:
+def _define(
+    text: str, nodes: list[LiveNode], chance: random.Random, *, holds: bool
+) -> dict[str, LiveNode]:
     """Each statement at a node of its own choice; where everything is."""
     homes: dict[str, LiveNode] = {}
     for statement in parse_script(text):
@@ -76,6 +80,9 @@ def _define(text: str, nodes: list[LiveNode], chance: random.Random) -> dict[str
         _execute(statement, text[slice(*statement.span)], node, nodes, chance)
         assert statement.name is not None
         homes[statement.name.text] = node
+        if holds:
+            streams = [s.name for s in node.node.site.catalog.streams() if not is_mirror(s)]
+            node.node.site.engine.holds.write("all", dict.fromkeys(streams, BEGINNING))
     return homes
 
 
@@ -102,6 +109,7 @@ def _feed(
     homes: dict[str, LiveNode],
     nodes: list[LiveNode],
     chance: random.Random,
+    disturb: Callable[[LiveNode], None],
 ) -> None:
     streams: dict[str, StreamDef] = {s.name: s for s in workload.script().catalog.streams()}
     for name, arrivals in workload.inputs.items():
@@ -118,9 +126,21 @@ def _feed(
                 del waiting[name]
             site.ticker.wake()
         if chance.random() < 0.3:
-            node = chance.choice(nodes)
-            node.close()
-            node.open()
+            disturb(chance.choice(nodes))
+
+
+def _restart(node: LiveNode) -> None:
+    node.close()
+    node.open()
+
+
+def _take_over(node: LiveNode) -> None:
+    """As if the nodes that compute its fragments were gone; they go on, and nobody listens."""
+    for _, (stream, fragment) in list(node.node.fragments.read()):
+        place = node.node.mirrors.place(stream)
+        is_over = place is not None and place.instant >= FOREVER
+        if whole_reach(fragment) is not None and not is_over:
+            node.node.fragments.begin_again(stream, fragment)
 
 
 def _is_done(node: LiveNode, query: str) -> bool:

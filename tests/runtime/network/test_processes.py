@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,12 +11,12 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.runtime.network.processes import Network, patiently
 
-from thalweg.cli.network.running import Running, Wanted, start, stop
+from thalweg.cli.network.running import stop
 from thalweg.cql import compile_script
 from thalweg.engine import reference
 from thalweg.engine.arrivals import Arrival
-from thalweg.engine.site import IN_PROCESS
 
 STREAMS = {
     "n1": "CREATE STREAM Bids (item BIGINT, price BIGINT) TIMESTAMP BY ts BIGINT",
@@ -29,60 +28,6 @@ QUERY = (
     "CREATE QUERY sales AS SELECT B.item, COUNT(*) AS n, MAX(B.price) AS top, MIN(S.buyer) AS who "
     "FROM Bids [Range 40] B, Sold [Range 10] S WHERE B.item = S.item GROUP BY B.item"
 )
-
-
-class Network:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.nodes: dict[str, Running] = {}
-        for name in ("n1", "n2", "n3"):
-            self.begin(name)
-
-    def begin(self, name: str) -> None:
-        join = [n.address for other, n in self.nodes.items() if other != name][:1]
-        wanted = Wanted(name, master=IN_PROCESS)
-        self.nodes[name] = start(wanted, self.folder, join, ["--tick-interval-ms", "5"])
-
-    def kill(self, name: str) -> None:
-        os.kill(self.nodes[name].pid, signal.SIGKILL)
-        os.waitpid(self.nodes[name].pid, 0)
-
-    def pause(self, name: str) -> None:
-        os.kill(self.nodes[name].pid, signal.SIGSTOP)
-
-    def go_on(self, name: str) -> None:
-        os.kill(self.nodes[name].pid, signal.SIGCONT)
-
-    def ask(self, node: str, method: str, path: str, **options: Any) -> httpx.Response:
-        url = self.nodes[node].url + path
-        with httpx.Client(trust_env=False, timeout=httpx.Timeout(10, connect=2)) as client:
-            return client.request(method, url, **options)
-
-    def cql(self, node: str, text: str, strategy: str = "local") -> None:
-        headers = {"thalweg-strategy": strategy}
-        patiently(lambda: self.ask(node, "POST", "/queries", json={"cql": text}, headers=headers))
-
-    def push(self, nodes: list[str], stream: str, rows: list[dict[str, Any]], id_: str) -> None:
-        """By any node, and again until it is there: a batch id counts once."""
-        tried = iter(nodes * 200)
-        path = f"/streams/{stream}/tuples?batch_id={id_}"
-        patiently(lambda: self.ask(next(tried), "POST", path, json=rows))
-
-
-def patiently(ask: Callable[[], httpx.Response], within_s: float = 60.0) -> httpx.Response:
-    until = time.monotonic() + within_s
-    while True:
-        try:
-            answer = ask()
-            if answer.is_success:
-                return answer
-            # News of a stream takes a moment to reach all nodes.
-            is_unheard = "there is no stream" in answer.text
-            assert is_unheard or answer.status_code in (429, 503), answer.text
-        except httpx.TransportError:
-            pass
-        assert time.monotonic() < until, "nobody answers"
-        time.sleep(0.1)
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from thalweg.api.network.forwarding import AT, HERE, Forwarding, away
 from thalweg.api.network.overview import overview
 from thalweg.api.network.placed import placed_text, placed_tree
 from thalweg.api.network.plan_report import plan_json
+from thalweg.api.network.replanning import checked, replacement_json
 from thalweg.api.problems import BadRequest, diagnostic_json
 from thalweg.cql import CqlError
 from thalweg.cql.bind.dependencies import names_read
@@ -103,6 +104,10 @@ class Gateway:
             return await self._read(request)
         if method == "POST" and path == "/network/plan":
             return await self._plan(request)
+        if method == "POST" and path == "/network/replan":
+            return await self._replan(request)
+        if method == "GET" and path == "/network/check":
+            return JSONResponse(await checked(self._node, self._forwarding, request))
         entry = self._named(path)
         if entry is not None and method == "GET" and path.endswith("/placed"):
             return await self._placed(request, entry)
@@ -148,6 +153,18 @@ class Gateway:
             self._node.planned, given.cql, given.name, strategy.value, measured
         )
         return JSONResponse(plan_json(strategy.value, planned, measured))
+
+    async def _replan(self, request: Request) -> Response:
+        """Place this node's queries anew, or say what would change."""
+        given = await request.json() if await request.body() else {}
+        strategy = self._strategy(request)
+        if not strategy.is_planned:
+            raise BadRequest(f"{strategy} plans nothing: {', '.join(PLANNED)} do")
+        measured = await self._measured(request)
+        found, stays = await run_in_threadpool(self._node.planned_again, strategy.value, measured)
+        if not given.get("dry_run"):
+            await run_in_threadpool(self._node.replacing.begin, found)
+        return JSONResponse(replacement_json(found, stays))
 
     def _strategy(self, request: Request) -> Strategy:
         wanted = request.headers.get(STRATEGY, self._node.strategy)

@@ -13,12 +13,12 @@ from thalweg.engine.site.publications import is_mirror
 from thalweg.engine.site.status import instant_text
 from thalweg.placement.from_cql.blocks import plan_name
 from thalweg.plan.catalog import StreamDef
+from thalweg.plan.nodes import Aggregate, Project, ToStream, Window, walk
 from thalweg.plan.nodes import Node as Plan
-from thalweg.plan.nodes import Project, Scan, ToStream, Window, walk
 from thalweg.plan.shapes import shape_of
 from thalweg.plan.travelling import decode_plan
 from thalweg.plan.windows import RowsWindow, SessionWindow
-from thalweg.runtime.data.fragments import is_fragment
+from thalweg.runtime.data.fragments import digest_of, is_fragment
 from thalweg.runtime.network.directory import NodeInfo, NotKnown, node_of
 from thalweg.runtime.network.lags import lag_text
 from thalweg.runtime.network.node import Node
@@ -32,7 +32,7 @@ _LONGEST = 110  # characters of what a fragment computes
 def placed(node: Node, name: str) -> dict[str, Any]:
     """Of a query that stands at this node, or of a fragment that it computes for another."""
     site = node.site
-    query = site.query(name)
+    query = site.query(node.data.publications.sharers.find(name).of)
     reader = site.reader(query)
     first = shape_of(query).streams[0]
     task = None if is_fragment(query.name) else node.tasks.of(query.name)
@@ -64,14 +64,15 @@ def _unnamed(plan: Plan) -> Plan:
 
 def kept_as(plan: Plan) -> str:
     """What happens to a query or fragment if its node is gone for good."""
-    for scan in walk(plan):
-        match scan:
+    top = plan.input if isinstance(plan, ToStream) else plan
+    for node in walk(top):
+        match node:
             case Window(_, (RowsWindow() | SessionWindow())):
                 return "lossy: a Rows or Session window can't be rebuilt from a bounded past"
             case Window(_, spec) if spec.length is None:
                 return "lossy: an unbounded window can't be rebuilt from a bounded past"
-            case Scan(stream) if stream.is_relation and "fragment" not in dict(stream.options):
-                return "lossy: a relation is kept at its home, but not its past"
+            case Aggregate(_, ()):
+                return "lossy: without GROUP BY, a row stays once it was there"
     return "replayable: its windows are finite, so that its inputs can be read again"
 
 
@@ -83,13 +84,15 @@ def _input(node: Node, stream: StreamDef) -> dict[str, Any]:
         "stream": stream.name,
         "watermark": _instant(stream, site.engine.watermark(stream.name)),
         "error": feed.error if feed is not None else None,
+        "lost": site.lost.get(stream.name),
         "rows_per_s": node.meter.rows_per_s().get(stream.name, 0.0),
     }
     if is_mirror(here):
         route = node.mirrors.routes(here)[-1]
         wanted = "all rows" if route.where is None else f"rows where {' or '.join(route.where)}"
         found |= {"from": node.mirrors.home(here), "publication": route.publication, "rows": wanted}
-        found["fragment"] = dict(here.options).get("fragment")
+        found["fragment"] = digest_of(route.publication)
+        found["of"] = dict(here.options).get("stream", stream.name)
         found["arrived"] = site.engine.store.inputs.arrived().get(stream.name, 0)
     else:
         found |= {"from": node.name, "publication": None, "fragment": None}
@@ -119,7 +122,7 @@ async def placed_tree(
             given["part"] = part
             mark = None if part is None else part["frontier"]
         else:
-            path = f"/streams/{quote(given['stream'])}"
+            path = f"/streams/{quote(given['of'])}"
             ((_, told),) = await forwarding.get_all(request, [there], path)
             mark = None if told is None else told["watermark"]
         given["lag"] = lag_text(given["watermark"], mark)
@@ -158,11 +161,14 @@ def _inputs(found: dict[str, Any]) -> Iterator[str]:
         else:
             rows = f"{given['arrived']:,} {'row' if given['arrived'] == 1 else 'rows'} so far"
             told = f"{at}{lag}, {rows}, {given['rows_per_s']:.3g}/s"
-            what = given["stream"]
+            what = given["of"]
             if given["fragment"] is not None:
                 what = f"fragment {given['fragment']}"
             yield f"{branch} {what} from {given['from']}: {told}"
             yield f"{rest}   {given['rows']}, as {given['publication']}"
+        if given.get("lost"):
+            yield f"{rest}   {given['lost']}"
+            continue
         if given["error"]:
             yield f"{rest}   waits: {given['error']}"
         if given.get("fragment") is not None:

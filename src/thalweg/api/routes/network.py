@@ -12,12 +12,14 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.background import BackgroundTask
 
 from thalweg.api.network.placed import placed, placed_text
+from thalweg.api.network.replanning import replacement_json
 from thalweg.api.routes.queries import site_of
 from thalweg.engine.site import Unknown, WrongUse
 from thalweg.engine.site.publications import is_mirror, is_publication, reader_of
 from thalweg.engine.site.status import instant_text
-from thalweg.runtime.data.fragments import is_fragment
+from thalweg.runtime.data.fragments import digest_of, is_fragment
 from thalweg.runtime.network.node import Node
+from thalweg.runtime.network.replacing import Replacement
 
 router = APIRouter(tags=["network"])
 TextOrJson = Literal["text", "json"]
@@ -35,17 +37,18 @@ def links(request: Request) -> list[dict[str, Any]]:
             continue
         feed = site.feeds.find(stream.name)
         mark = site.engine.watermark(stream.name)
+        publication = node.mirrors.routes(stream)[-1].publication
         found.append(
             {
-                "stream": stream.name,
-                "fragment": dict(stream.options).get("fragment"),
-                "publication": node.mirrors.routes(stream)[-1].publication,
+                "stream": dict(stream.options).get("stream", stream.name),
+                "fragment": digest_of(publication),
+                "publication": publication,
                 "from": node.mirrors.home(stream),
                 "arrived": site.engine.store.inputs.arrived().get(stream.name, 0),
                 "watermark": instant_text(
                     mark, stream.resolution_us, stream.timestamp_type.is_temporal
                 ),
-                "error": feed.error if feed is not None else None,
+                "error": site.lost.get(stream.name) or (feed.error if feed is not None else None),
             }
         )
     return found
@@ -112,9 +115,27 @@ def forget(request: Request, node: Annotated[str, Body(embed=True)]) -> Response
     return Response(status_code=204)
 
 
+@router.get("/network/successions")
+def successions(request: Request) -> list[dict[str, Any]]:
+    """Fragments that are computed here since their nodes are gone, and those that are lost."""
+    succession = _node(request).succession
+    taken = [] if succession is None else succession.taken()
+    return [msgspec.to_builtins(t) for t in taken]
+
+
+@router.get("/network/replan")
+def replacing(request: Request) -> dict[str, Any]:
+    """How far the fragments are that were last to go elsewhere."""
+    found = _node(request).replacing.present()
+    return replacement_json(found if found is not None else Replacement("", (), ()))
+
+
 @router.get("/network/publications")
 def publications(request: Request) -> list[str]:
     """What is kept here for other nodes."""
+    node: Node | None = request.app.state.node
+    if node is not None:
+        return node.data.publications.names()
     return sorted(q.name for q in site_of(request).catalog.queries() if is_publication(q.name))
 
 

@@ -16,6 +16,7 @@ from thalweg.cli.network.drawing import map_text
 from thalweg.cli.network.file import nodes_of
 from thalweg.cli.network.leaving import forget, leave
 from thalweg.cli.network.picture import map_svg
+from thalweg.cli.network.replanning import check, replan
 from thalweg.cli.network.running import Running, Wanted, is_running, load, save, start, stop
 from thalweg.cli.network.users import user
 from thalweg.cli.output import emit, emit_json, emit_lines, emit_table, note, notes
@@ -118,6 +119,8 @@ def down(
 
 network.command()(leave)
 network.command()(forget)
+network.command()(replan)
+network.command()(check)
 
 
 @network.command("map")

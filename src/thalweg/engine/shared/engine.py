@@ -35,6 +35,7 @@ from thalweg.engine.shared.results.large import encoded_in
 from thalweg.engine.shared.results.present import content, frontier_of
 from thalweg.engine.shared.results.readers import Readers
 from thalweg.engine.shared.results.results import Results
+from thalweg.engine.shared.state.holds import Holds
 from thalweg.engine.shared.state.manifest import Manifest
 from thalweg.engine.shared.state.store import Store
 from thalweg.engine.shared.tick.commit import Commit
@@ -112,6 +113,7 @@ class SharedEngine:
             self.store, self.store.files, self.roster_entry, self.archive.group
         )
         self.readers = Readers(self.store.outputs, self.archive.flows)
+        self.holds = Holds(self.store)
         commit = Commit(
             self.store,
             self.manifest,
@@ -131,6 +133,7 @@ class SharedEngine:
             plan_files,
             self.grouping.observed,
             TickSettings(rows_for_more_tasks, seconds_for_more_tasks, changes_before_reducing),
+            self.holds,
         )
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ relation they are its changes, the first of which are its content.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,10 +20,12 @@ import polars as pl
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.frames import OP, TS, dtype, name
 from thalweg.engine.shared.registering import Past
+from thalweg.engine.shared.results.present import frontier_of
 from thalweg.engine.shared.state.names import PUBLISHED
 from thalweg.engine.site.errors import SiteError, Unknown
 from thalweg.engine.site.positions import START, Position
 from thalweg.engine.site.reading import Reader
+from thalweg.engine.site.sharers import Sharers
 from thalweg.plan.catalog import PLACE, Definition, QueryDef, StreamDef
 from thalweg.plan.shapes import shape_of
 from thalweg.plan.windows import BEGINNING, FOREVER
@@ -70,11 +73,14 @@ def reader_of(publication: str) -> str:
 class Publications:
     def __init__(self, site: Site) -> None:
         self._site = site
+        self._sharing = threading.Lock()
         # Instants for which readers wait, by the stream that this site has from elsewhere.
         self.demanded: dict[str, int] = {}
+        self.sharers = Sharers(site.engine.store)
         for query in site.catalog.queries():
             if is_publication(query.name):
-                site.engine.readers.keep(query.name)
+                for reader in self.sharers.of(query.name):
+                    site.engine.readers.keep(reader, query.name)
 
     def open(
         self,
@@ -83,15 +89,17 @@ class Publications:
         number: int,
         reach: int | None,
         where: Sequence[str] | None = None,
+        since: int | None = None,
     ) -> tuple[str, Past]:
         """Begin to keep a stream for a reader, with `reach` instants of its past (None: all that
-        there is), and those rows that fulfil one of the conditions; how far it has come. Asked
-        again, it answers the same."""
+        there is), and those rows that fulfil one of the conditions; how far it has come. It begins
+        now, or at an instant of the past that is held. Asked again, it answers the same."""
         found = self._site.stream(stream)
         wanted = publication_name(found.name, reader, number)
         self._site.engine.readers.keep(wanted)
         if self._site.catalog.find(wanted) is None:
-            self._site.execute(publication_text(found, wanted, reach, where))
+            begins = {} if since is None else {found.name: Past(since)}
+            self._site.execute(publication_text(found, wanted, reach, where), pasts=begins)
         run = self._site.engine.roster_entry(wanted)
         if run is None:
             raise SiteError(f"{wanted} can't be read: it was given up")
@@ -104,24 +112,53 @@ class Publications:
         return wanted, Past(watermark, complete)
 
     def close(self, publication: str) -> None:
-        self._site.engine.readers.forget(publication)
-        if self._site.catalog.find(publication) is not None:
-            self._site.stop(publication)
+        with self._sharing:
+            self._site.engine.readers.forget(publication)
+            unread = self.sharers.remove(publication)
+            if unread is not None and self._site.catalog.find(unread) is not None:
+                self._site.stop(unread)
+
+    def share(self, publication: str, reader: str) -> int | None:
+        """One more reader of a relation: it begins with what that holds now. The instant of that;
+        None if nothing was said yet. Raises SiteError if it can't be told."""
+        query, engine = self.query(publication), self._site.engine
+        with self._sharing, self._site.gate.between_ticks():
+            if self._site.catalog.find(publication) is None:
+                raise SiteError(f"{publication} has ended")
+            if frontier_of(engine, publication) <= BEGINNING:
+                self.sharers.add(reader, publication, None, None)
+                engine.readers.keep(reader, publication)
+                return None
+            first, content = engine.content(query)
+            self.sharers.add(reader, publication, first, content)
+            engine.readers.keep(reader, publication)
+            engine.readers.acknowledge(reader, first)
+            return first
 
     def query(self, publication: str) -> QueryDef:
-        found = self._site.catalog.find(publication)
+        """What is computed for a reader."""
+        found = self._site.catalog.find(self.sharers.find(publication).of)
         if not is_publication(publication) or not isinstance(found, QueryDef):
             raise Unknown("publication", publication, [])
         return found
 
     def read_by(self, reader: str) -> list[str]:
         """What is kept for a reader."""
-        names = [q.name for q in self._site.catalog.queries() if is_publication(q.name)]
-        return [n for n in names if reader_of(n) == reader]
+        return [n for n in self.names() if reader_of(n) == reader]
+
+    def names(self) -> list[str]:
+        """What is kept, a name for each reader."""
+        queries = [q.name for q in self._site.catalog.queries() if is_publication(q.name)]
+        return sorted(reader for q in queries for reader in self.sharers.of(q))
 
     def read(self, publication: str, since: int) -> Iterator[Piece]:
         """From an instant on up to the frontier. Raises Forgotten if some of it is gone."""
-        return pieces(self._site.engine, self.query(publication), since)
+        query, first = self.query(publication), self.sharers.find(publication).first
+        if first is not None and since <= first:
+            content = self.sharers.content(publication, list(shape_of(query).columns))
+            yield Piece(since, first + 1, content)
+            since = first + 1
+        yield from pieces(self._site.engine, query, since)
 
     def promise_all(self, publication: str, instant: int) -> None:
         """As `promise`, for all that a publication is made of; what has its home elsewhere is to be

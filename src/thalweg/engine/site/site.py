@@ -101,6 +101,7 @@ class Site:
             parked=self._parked,
         )
         self.changes = Changes()
+        self.lost: dict[str, str] = {}  # by stream: from when on, and why, nothing can come
         self.status = StatusCollector(self)
         self._measured = SiteMetrics(self)
         self.sinks = Sinks(self.book, self.outlet, open_sink)

@@ -26,7 +26,7 @@ class QueryStatus:
 
     name: str
     # waiting (no tick yet), filling (its windows began with less than they ask for), running,
-    # finished (its streams have ended), parked
+    # finished (its streams have ended), parked, lost (what it reads can't be had any more)
     state: str
     kind: str  # relation, or ISTREAM, DSTREAM, RSTREAM
     columns: list[tuple[str, str]]

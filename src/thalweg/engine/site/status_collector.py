@@ -123,6 +123,9 @@ class StatusCollector:
         gaps = running.gaps if running is not None else ()
         complete, is_filling = completion(gaps, frontier, shape.streams[0])
         state = _query_state(parked, frontier)
+        lost = next((t for s in shape.streams if (t := self.site.lost.get(s.name))), None)
+        if lost is not None and state != "parked":
+            state = "lost"
         return QueryStatus(
             name=query.name,
             state="filling" if is_filling and state == "running" else state,
@@ -137,7 +140,7 @@ class StatusCollector:
             horizons=dict(running.horizons) if running is not None else {},
             complete_from=complete,
             frontier=_instant_text(frontier, shape.streams[0]),
-            error=f"tick {parked.tick}: {parked.error}" if parked is not None else None,
+            error=f"tick {parked.tick}: {parked.error}" if parked is not None else lost,
             sinks=sinks,
             text=without_plan(text),
             version=version,

@@ -45,6 +45,12 @@ class DataClient:
         self.address = address
         scheme = "grpc+tls" if options else "grpc"
         self._client = flight.FlightClient(f"{scheme}://{address}", **options)
+        self._reader: Any = None
+
+    def interrupt(self) -> None:
+        """End a read that another thread is in; it sees Unreachable."""
+        if self._reader is not None:
+            self._reader.cancel()
 
     def close(self) -> None:
         self._client.close()
@@ -64,7 +70,7 @@ class DataClient:
         Unreachable, NotServed."""
         options = flight.FlightCallOptions(timeout=CALL_FOR_S)
         with _translated(self.address):
-            reader = self._client.do_get(flight.Ticket(encode(ticket)), options)
+            self._reader = reader = self._client.do_get(flight.Ticket(encode(ticket)), options)
             try:
                 while True:
                     try:
@@ -75,6 +81,7 @@ class DataClient:
                     assert isinstance(rows, pl.DataFrame)
                     yield decode_range(chunk.app_metadata.to_pybytes()), rows
             finally:
+                self._reader = None
                 reader.cancel()
 
 

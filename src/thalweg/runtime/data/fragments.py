@@ -18,6 +18,7 @@ from thalweg.plan.nodes import Node
 from thalweg.plan.travelling import decode_plan, encode_plan
 
 NAMED = "fragment/"  # names of streams that others compute begin like this, and no user's may
+VALUES = 1  # of what expressions give: nodes of different versions do not stand for each other
 _MARK = "#"  # in the name of a publication: it is a fragment
 
 
@@ -70,7 +71,7 @@ def cut_plan(plan: Node, at: Mapping[tuple[int, ...], str], here: str) -> Fragme
 
 
 def digest(fragment: Fragment) -> str:
-    packed = msgspec.msgpack.encode(fragment)
+    packed = msgspec.msgpack.encode((VALUES, fragment))
     return hashlib.blake2b(packed, digest_size=5).hexdigest()
 
 
@@ -80,6 +81,13 @@ def fragment_publication(fragment: Fragment, reader: str, number: int) -> str:
 
 def is_fragment(publication: str) -> bool:
     return publication.startswith(PUBLISHED + _MARK)
+
+
+def digest_of(publication: str) -> str | None:
+    """Of the fragment that is published; None if it is none."""
+    if not is_fragment(publication):
+        return None
+    return publication.removeprefix(PUBLISHED + _MARK).partition(">")[0]
 
 
 def stream_name(fragment: Fragment, at: str, number: int) -> str:
@@ -96,6 +104,18 @@ def whole_reach(fragment: Fragment) -> int | None:
             return None
         found += own
     return found
+
+
+def inlined(fragment: Fragment) -> Node:
+    """Its plan over streams alone: with what others compute for it in its place."""
+    inputs = {given.name: inlined(given.fragment) for given in fragment.inputs}
+
+    def read(node: Node) -> Node:
+        if isinstance(node, nodes.Scan) and node.stream.name in inputs:
+            return inputs[node.stream.name]
+        return node
+
+    return nodes.transform(fragment.node, read)
 
 
 def every(fragment: Fragment) -> Iterator[Fragment]:

@@ -13,13 +13,14 @@ from thalweg.runtime.data.fragments import Fragment
 
 class Open(msgspec.Struct, frozen=True, tag=True):
     """Keep a stream for a reader, with so many instants of its past (None: all). Only rows that
-    fulfil one of the conditions are sent (None: all of them)."""
+    fulfil one of the conditions are sent (None: all of them). It begins now, or at `since`."""
 
     stream: str
     reader: str
     number: int
     reach: int | None
     where: tuple[str, ...] | None = None
+    since: int | None = None
 
 
 class Opened(msgspec.Struct, frozen=True, tag=True):
@@ -34,12 +35,13 @@ class Opened(msgspec.Struct, frozen=True, tag=True):
 
 class OpenFragment(msgspec.Struct, frozen=True, tag=True):
     """Compute a fragment for a reader. `complete`: only if its windows begin with all that they
-    ask for."""
+    ask for. It begins now, or at `since`: then it may read nothing but streams."""
 
     fragment: Fragment
     reader: str
     number: int
     complete: bool = False
+    since: int | None = None
 
 
 class Move(msgspec.Struct, frozen=True, tag=True):
@@ -57,7 +59,6 @@ class Acknowledge(msgspec.Struct, frozen=True, tag=True):
 
     publication: str
     needed_from: int
-    stream: str
     held_up_at: int | None = None
 
 

@@ -6,6 +6,7 @@ connection and a publisher that was away are the same case: it asks again from t
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -32,6 +33,10 @@ Connect = Callable[[str], DataClient]
 Needs = Callable[[], tuple[int, int | None]]  # from when rows are needed; what is waited for
 
 
+class Lost(Exception):
+    """What would have come can't be known any more."""
+
+
 class MirrorSource:
     """Feeds a stream from publications, for as long as it stands. `switched` is told when it has
     gone over to another one."""
@@ -44,10 +49,15 @@ class MirrorSource:
         connect: Connect,
         needs: Needs,
         switched: Callable[[str], None] = lambda _: None,
+        taking: threading.Lock | None = None,
+        unserved: Callable[[], None] = lambda: None,
     ) -> None:
         self._stream, self._home, self._routes = stream, home, routes
         self._connect, self._needs, self._switched = connect, needs, switched
+        self._unserved = unserved
+        self._taking = taking or threading.Lock()  # who holds it sees how far the mirror has come
         self._acknowledged = 0.0
+        self._reading: DataClient | None = None
 
     def run(self, feed: Feed) -> None:
         failures, since = 0, ""
@@ -56,7 +66,7 @@ class MirrorSource:
             try:
                 self._go_over(feed)
                 place = self.place(feed)
-                client = self._connect(place.publication)
+                self._reading = client = self._connect(place.publication)
                 for range_, rows in client.read(Read(place.publication, place.instant)):
                     failures = 0
                     self.take(feed, range_, rows)
@@ -73,10 +83,20 @@ class MirrorSource:
                 failures += 1
             except NotServed as error:
                 feed.warn(f"{self._home} does not serve {self._stream.name} any more: {error}")
+                self._unserved()
+                feed.wait(PAUSES_S[-1])
+            except Lost as error:
+                feed.warn(str(error))
                 feed.wait(PAUSES_S[-1])
             finally:
+                self._reading = None
                 if client is not None:
                     client.close()
+
+    def look_again(self) -> None:
+        """At the routes, which have changed: who is read may be silent for long."""
+        if (client := self._reading) is not None:
+            client.interrupt()
 
     def place(self, feed: Feed) -> Place:
         packed = feed.resume_point()
@@ -89,6 +109,10 @@ class MirrorSource:
     def take(self, feed: Feed, range_: Range, rows: pl.DataFrame) -> None:
         """A batch counts once: what is known is trimmed, and so is what will come by another way; a
         gap is refused."""
+        with self._taking:
+            self._take(feed, range_, rows)
+
+    def _take(self, feed: Feed, range_: Range, rows: pl.DataFrame) -> None:
         place = self.place(feed)
         known, upto = place.instant, range_.upto
         if not self._stream.is_relation and _INSTANT not in rows.columns:
@@ -145,7 +169,10 @@ class MirrorSource:
             try:
                 for range_, rows in client.read(Read(route.publication, BEGINNING)):
                     if range_.upto > route.since:
-                        self.adopt(feed, old, route, rows)
+                        with self._taking:
+                            if after(self._routes(), old) != route:
+                                return  # it was chosen otherwise meanwhile
+                            self.adopt(feed, old, route, rows)
                         break
                 else:
                     return  # it has not begun to speak yet
@@ -159,7 +186,9 @@ class MirrorSource:
         if not self._stream.is_relation and _INSTANT not in rows.columns:
             rows = _placed(rows)
         missed = rows.filter(~self._is_sent(rows, known))
-        place = Place(route.publication, self._first_of(route))
+        # It may have come further by the old way, if that was silent and not gone.
+        reached = max(self.place(feed).instant, self._first_of(route))
+        place = Place(route.publication, reached)
         if self._stream.is_relation:
             since = route.since  # more than this is promised once all of it is there
             self._push(feed, missed.filter(pl.col(TS) <= since), place, since)
@@ -211,7 +240,7 @@ class MirrorSource:
             return
         self._acknowledged = now
         needed_from, held_up_at = self._needs()
-        client.ask(Acknowledge(publication, needed_from, self._stream.name, held_up_at))
+        client.ask(Acknowledge(publication, needed_from, held_up_at))
 
 
 def _placed(rows: pl.DataFrame) -> pl.DataFrame:

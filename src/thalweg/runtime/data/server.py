@@ -50,7 +50,7 @@ class Publisher(Protocol):
     """Computes fragments for other nodes."""
 
     def publish(
-        self, fragment: Fragment, reader: str, number: int, complete: bool
+        self, fragment: Fragment, reader: str, number: int, complete: bool, since: int | None
     ) -> tuple[str, Past]:
         """The publication, and where it begins; asked again, it answers the same. Raises
         CannotPublish."""
@@ -65,7 +65,7 @@ class Publisher(Protocol):
 
 class _Nobody:
     def publish(
-        self, fragment: Fragment, reader: str, number: int, complete: bool
+        self, fragment: Fragment, reader: str, number: int, complete: bool, since: int | None
     ) -> tuple[str, Past]:
         raise CannotPublish("this node computes nothing for others")
 
@@ -96,9 +96,12 @@ class DataServer(flight.FlightServerBase):  # type: ignore[misc]
         super().__init__(f"{scheme}://{listen}", **options)
         self.address = f"{host}:{self.port}"
 
-    def attach(self, site: Site, publisher: Publisher | None = None) -> None:
-        self._publisher = publisher or _Nobody()
+    def attach(self, site: Site) -> None:
         self._attached = site, Publications(site)
+
+    def publish_with(self, publisher: Publisher) -> None:
+        """Who computes fragments; until then, none are."""
+        self._publisher = publisher
 
     @property
     def _site(self) -> Site:
@@ -133,21 +136,19 @@ class DataServer(flight.FlightServerBase):  # type: ignore[misc]
 
     def _answer(self, request: Request) -> Answer:
         match request:
-            case Open(stream, reader, number, reach, where):
-                name, past = self.publications.open(stream, reader, number, reach, where)
+            case Open(stream, reader, number, reach, where, since):
+                name, past = self.publications.open(stream, reader, number, reach, where, since)
                 return Opened(name, past.watermark, past.complete_from)
-            case Acknowledge(publication, needed_from, stream, held_up_at):
+            case Acknowledge(publication, needed_from, held_up_at):
                 self._site.engine.readers.acknowledge(publication, needed_from)
-                if held_up_at is not None and is_fragment(publication):
+                if held_up_at is not None:
                     self.publications.promise_all(publication, held_up_at)
-                elif held_up_at is not None:
-                    self.publications.promise(stream, held_up_at)
                 return Done()
             case Move():
                 self._publisher.move(request)
                 return Done()
-            case OpenFragment(fragment, reader, number, complete):
-                name, past = self._publisher.publish(fragment, reader, number, complete)
+            case OpenFragment(fragment, reader, number, complete, since):
+                name, past = self._publisher.publish(fragment, reader, number, complete, since)
                 return Opened(name, past.watermark, past.complete_from)
             case Close(publication):
                 self.publications.close(publication)

@@ -81,7 +81,9 @@ def plan_queries(
     away = sorted({homes[s.name] for q in queries for s in base_streams(q.plan)} - number.keys())
     if away:
         raise SiteError(f"node {away[0]} does not answer, and has streams that are needed")
-    standing = [t for n in measured for t in n.tasks if _is_there(t, number, homes)]
+    again = {q.name for q in queries}  # what stands may be planned anew
+    tasks = [t for n in measured for t in n.tasks if t.query not in again]
+    standing = [t for t in tasks if _is_there(t, number, homes)]
     old = [QueryDef(t.query, decode_plan(t.plan)) for t in standing]
     late = [t.late for t in standing] + [_is_late(q, homes, measured) for q in queries]
     everything = [*old, *queries]
@@ -120,6 +122,7 @@ def plan_queries(
         if tree is None:
             continue
         part = part_of(problem, query.plan, tree, late=lates[i])
+        fragment = _fragment(part, names)
         runs = sorted({(n.host, n.operator) for n in tree.walk() if n.operator is not None})
         sends = sorted(_sends(tree))
         task = Task(
@@ -130,8 +133,9 @@ def plan_queries(
             tuple((names[h], problem.operators.names[o]) for h, o in runs),
             tuple((names[a], names[b], problem.streams.names[s]) for a, b, s in sends),
             (*explain(problem, outcome.deployment, i).splitlines(), *outcome.notes),
+            fragment,
         )
-        placements.append(Placement(query.name, names[part.host], _fragment(part, names), task))
+        placements.append(Placement(query.name, names[part.host], fragment, task))
     fresh = {i: q.name for i, q in enumerate(queries, first)}
     refusals = tuple((fresh[r.query], r) for r in outcome.refusals if r.query in fresh)
     return Planned(problem, outcome, tuple(placements), refusals)

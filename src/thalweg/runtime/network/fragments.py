@@ -13,6 +13,9 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
 
 from thalweg.cql import compile_script
 from thalweg.engine.shared.registering import Past
@@ -21,6 +24,7 @@ from thalweg.engine.site.publications import is_mirror
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.cutting import part_schema
 from thalweg.plan.nodes import Node, Scan, transform
+from thalweg.plan.travelling import encode_plan
 from thalweg.plan.windows import BEGINNING
 from thalweg.runtime.data.client import DataClient, NotServed, Unreachable
 from thalweg.runtime.data.fragments import (
@@ -28,6 +32,7 @@ from thalweg.runtime.data.fragments import (
     Input,
     digest,
     fragment_publication,
+    inlined,
     stream_name,
     whole_reach,
 )
@@ -54,11 +59,31 @@ class Assembled:
     shared: tuple[str, ...]  # mirrors that were there
 
 
+class Succeeding(Protocol):
+    """What becomes of fragments when their nodes go."""
+
+    def follow(self, key: str, at: str, fragment: Fragment) -> None:
+        """Read a fragment of a node; once it returns, its streams are held. Raises NodeAway."""
+
+    def unfollow(self, key: str) -> None: ...
+
+
+class Nobody:
+    """A node without protocols waits for those that are gone."""
+
+    def follow(self, key: str, at: str, fragment: Fragment) -> None: ...
+
+    def unfollow(self, key: str) -> None: ...
+
+
 class Fragments:
     """Those that other nodes compute for this one."""
 
-    def __init__(self, me: str, site: Site, mirrors: Mirrors) -> None:
+    def __init__(
+        self, me: str, site: Site, mirrors: Mirrors, succession: Succeeding | None = None
+    ) -> None:
         self._me, self._site, self._mirrors = me, site, mirrors
+        self._succession: Succeeding = succession or Nobody()
         self._opening = threading.Lock()
 
     # --- what others compute
@@ -72,6 +97,7 @@ class Fragments:
         pasts: dict[str, Past] = {}
         opened: list[tuple[str, str]] = []
         shared: list[str] = []
+        followed: list[str] = []
         try:
             for given in fragment.inputs:
                 stream = self.standing(given)
@@ -85,6 +111,7 @@ class Fragments:
                     publication = fragment_publication(given.fragment, self._me, number)
                     opened.append((given.at, publication))
                     self._note(add=[(given.at, publication)])
+                    followed.append(self._follow(given, number))
                     answer = self._ask(given, number, complete)
                     text = _mirror_text(given, number, answer)
                     (stream,) = compile_script(text).catalog.streams()
@@ -92,16 +119,42 @@ class Fragments:
                     since = BEGINNING if stream.is_relation else answer.watermark
                     pasts[stream.name] = Past(answer.watermark, since, answer.watermark)
                 streams[given.name] = stream
-            plan = _with_streams(fragment.node, streams)
+            plan = with_streams(fragment.node, streams)
             yield Assembled(plan, tuple(texts), pasts, tuple(opened), tuple(shared))
         except BaseException:
             self._mirrors.give_back(opened)
             self._note(remove=opened)
+            for key in followed:
+                self.forget(key)
+                self._succession.unfollow(key)
             raise
         self._note(remove=opened)
 
-    def _ask(self, given: Input, number: int, complete: bool) -> Opened:
-        request = OpenFragment(given.fragment, self._me, number, complete)
+    def _follow(self, given: Input, number: int) -> str:
+        """The fragment is written down, and what it is made of is held, before it begins."""
+        key = stream_name(given.fragment, given.at, number)
+        self._write(key, given.fragment)
+        if given.at != self._me:
+            self._succession.follow(key, given.at, given.fragment)
+        return key
+
+    # --- what is read
+
+    def read(self) -> Iterator[tuple[str, tuple[StreamDef, Fragment]]]:
+        """By the names of their mirrors, those that others compute, as they were asked for."""
+        for stream in self._site.catalog.streams():
+            note = self._site.engine.store.note(_read(stream.name)) if is_mirror(stream) else None
+            if note is not None:
+                yield stream.name, (stream, msgspec.msgpack.decode(note, type=Fragment))
+
+    def _write(self, key: str, fragment: Fragment) -> None:
+        self._site.engine.store.write_note(_read(key), msgspec.msgpack.encode(fragment))
+
+    def forget(self, key: str) -> None:
+        self._site.engine.store.delete_note(_read(key))
+
+    def _ask(self, given: Input, number: int, complete: bool, since: int | None = None) -> Opened:
+        request = OpenFragment(given.fragment, self._me, number, complete, since)
         try:
             client: DataClient = self._mirrors.connect(given.at)
             try:
@@ -162,6 +215,35 @@ class Fragments:
             raise
         finally:
             self._note(remove=opened)
+        self._write(stream.name, asked.fragment)
+
+    def last_known(self, stream: StreamDef) -> int:
+        """The last instant of which all is known that a fragment has said; before it has said
+        anything, the one at which it begins."""
+        place = self._mirrors.place(stream)
+        return first_of(stream) if place is None else place.instant - 1
+
+    def begin_again(self, stream: StreamDef, fragment: Fragment) -> int:
+        """Compute here, from the last instant that is known, what another node has computed; rows
+        are read here from where the mirror is. Gives that instant. Raises NodeAway, SiteError."""
+        since = self.last_known(stream)
+        whole = Fragment(encode_plan(inlined(fragment)))
+        number = self._site.engine.store.take_numbers(_NUMBERS, 1)
+        opened = [(self._me, fragment_publication(whole, self._me, number))]
+        self._note(add=opened)
+        try:
+            answer = self._ask(Input("", self._me, whole), number, True, since)
+            if answer.watermark != since:
+                raise SiteError(f"it would begin at {answer.watermark}, and not at {since}")
+            route = Route(answer.publication, None, since, self._me)
+            self._mirrors.succeed(stream, route)
+        except BaseException:
+            self._mirrors.give_back(opened)
+            raise
+        finally:
+            self._note(remove=opened)
+        self._write(stream.name, whole)
+        return since
 
     # --- what was opened when this node went down
 
@@ -189,6 +271,10 @@ class Fragments:
                 self._site.engine.store.write_note(_OPENING, note)
 
 
+def _read(key: str) -> str:
+    return f"read/{key}"
+
+
 def first_of(stream: StreamDef) -> int:
     """The instant at which what another node computes begins."""
     return int(dict(stream.options).get("first", BEGINNING))
@@ -200,12 +286,13 @@ def _mirror_text(given: Input, number: int, answer: Opened) -> str:
     return mirror_text(schema, given.at, answer.publication, options)
 
 
-def _with_streams(plan: Node, streams: Mapping[str, StreamDef]) -> Node:
+def with_streams(plan: Node, streams: Mapping[str, StreamDef]) -> Node:
     """With this node's streams in the place of what others compute."""
 
     def change(node: Node) -> Node:
         if isinstance(node, Scan) and node.stream.name in streams:
-            return Scan(streams[node.stream.name])
+            own = streams[node.stream.name]
+            return Scan(own.placed() if node.stream.is_placed else own)
         return node
 
     return transform(plan, change)

@@ -16,6 +16,7 @@ from thalweg.engine.site.publications import is_mirror
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.types import Kind
 from thalweg.plan.windows import BEGINNING
+from thalweg.runtime.data.fragments import Fragment
 from thalweg.runtime.network.directory import NodeInfo
 from thalweg.runtime.transport.addresses import host_and_port
 
@@ -42,6 +43,7 @@ class Task(msgspec.Struct, frozen=True):
     runs: tuple[tuple[str, str], ...]  # node and operator
     sends: tuple[tuple[str, str, str], ...]  # from, to, stream
     words: tuple[str, ...] = ()  # why, in the strategy's own
+    fragment: Fragment | None = None  # what is computed where
 
 
 class NodeMeasure(msgspec.Struct, frozen=True):

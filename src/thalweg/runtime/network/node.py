@@ -9,33 +9,39 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from thalweg.cql import Script, compile_script
 from thalweg.cql.bind.dependencies import dependents
 from thalweg.engine.shared.registering import NameTaken
 from thalweg.engine.shared.state.names import PUBLISHED
 from thalweg.engine.site import Site, SiteError, WrongUse
 from thalweg.engine.site.book import kind_of
-from thalweg.engine.site.publications import is_internal
+from thalweg.engine.site.publications import is_internal, is_mirror
 from thalweg.engine.site.scripts import Change, CompileEach, Text
 from thalweg.engine.site.scripts import Script as SiteScript
 from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef, ViewDef
 from thalweg.plan.nodes import Node as Node_
 from thalweg.plan.nodes import base_streams
-from thalweg.plan.travelling import without_plan
-from thalweg.runtime.data.fragments import NAMED, Fragment
+from thalweg.plan.travelling import decode_plan, without_plan
+from thalweg.runtime.data.fragments import NAMED, Fragment, inlined
 from thalweg.runtime.data.server import DataServer
 from thalweg.runtime.data.statements import quoted, schema_text
 from thalweg.runtime.network.definitions import needed_views, network_catalog
 from thalweg.runtime.network.deploying import Placement, Planned, plan_queries
+from thalweg.runtime.network.difference import Change as FragmentChange
+from thalweg.runtime.network.difference import Running, Stays, changed, difference
 from thalweg.runtime.network.directory import FED, VIEW, Defined, Directory
-from thalweg.runtime.network.fragments import Assembled, Fragments
+from thalweg.runtime.network.fragments import Assembled, Fragments, with_streams
 from thalweg.runtime.network.leaving import Leaving
 from thalweg.runtime.network.measuring import Meter, NodeMeasure, Task
 from thalweg.runtime.network.mirrors import Mirrored, Mirrors
 from thalweg.runtime.network.placed_text import placed_text, select_of
 from thalweg.runtime.network.placing import placed_at_home, placed_locally
 from thalweg.runtime.network.publishing import FragmentPublisher
+from thalweg.runtime.network.replacing import Replacement, Replacing, Step
 from thalweg.runtime.network.statements import Part, is_for, named, parts_of
+from thalweg.runtime.network.succession import LiveSuccession
 from thalweg.runtime.network.tasks import Refused, Tasks
 
 _MOST_NAMED = 5
@@ -63,12 +69,16 @@ class Node:
         data: DataServer,
         limits: Limits | None = None,
         strategy: str = "local",
+        succession: LiveSuccession | None = None,
     ) -> None:
         self.site, self.directory, self.mirrors, self.data = site, directory, mirrors, data
         self.limits, self.strategy = limits or Limits(), strategy
         self.meter, self.tasks = Meter(site), Tasks(site)
         self._lock = threading.RLock()
-        self.fragments = Fragments(self.name, site, mirrors)
+        self.fragments = Fragments(self.name, site, mirrors, succession)
+        self.succession = succession
+        mirrors.attach(site)
+        data.attach(site)
         self.publisher = FragmentPublisher(
             site,
             self._stand,
@@ -76,19 +86,26 @@ class Node:
             mirrors.drop_unused,
             self._lock,
             self.fragments,
+            data.publications,
         )
-        mirrors.attach(site)
-        data.attach(site, self.publisher)
+        data.publish_with(self.publisher)
         mirrors.demanded = data.publications.demanded
         self._reconcile()
         self.fragments.give_back_unread()
         directory.on_gone(self._gone)
+        if succession is not None:
+            succession.attach(site, mirrors, self.fragments)
+        self.replacing = Replacing(site, mirrors, self.fragments, self.tasks)
+        self.replacing.go_on()
 
     @property
     def name(self) -> str:
         return self.directory.me.name
 
     def close(self) -> None:
+        if self.succession is not None:
+            self.succession.close()
+        self.replacing.close()
         self.data.shutdown()
         self.site.close()
 
@@ -185,6 +202,46 @@ class Node:
 
         return parts_of(text, script, self.name, self._elsewhere(), place, placed), placed
 
+    def planned_again(
+        self, strategy: str, measured: Sequence[NodeMeasure]
+    ) -> tuple[Replacement, list[Stays]]:
+        """What would change if this node's placed queries were placed now. Raises WrongUse,
+        SiteError."""
+        tasks = {t.query: t for t in self.tasks.all()}
+        queries = [QueryDef(t.query, decode_plan(t.plan)) for t in tasks.values()]
+        homes = {s.name: self.name for s in self.site.catalog.streams() if not is_mirror(s)}
+        homes |= {d.name: d.node for d in self.directory.defined().values() if d.kind in FED}
+        planned = plan_queries(queries, strategy, self.name, homes, measured)
+        planned.check(strategy)
+        moves: dict[str, FragmentChange] = {}  # a fragment that several read goes once
+        stays: list[Stays] = []
+        given: list[Task] = []
+        for placement in planned.placements:
+            if placement.node != self.name:
+                why = f"{strategy} would have it stand at {placement.node}, and queries do not move"
+                stays.append(Stays(placement.query, self.name, why))
+                continue
+            running = list(self._running(placement.query))
+            for found in difference(placement.query, running, placement.fragment, self.name):
+                if isinstance(found, Stays):
+                    stays.append(found)
+                else:
+                    moves.setdefault(found.stream, found)
+            root = tasks[placement.query].fragment
+            after = None if root is None else changed(root, running, moves.values())
+            given.append(msgspec.structs.replace(placement.task, fragment=after))
+        steps = tuple(Step(c) for c in moves.values())
+        return Replacement(strategy, steps, tuple(given)), stays
+
+    def _running(self, query: str) -> Iterator[Running]:
+        """What other nodes compute for a query of this one."""
+        read = dict(self.fragments.read())
+        for name in (s.name for s in base_streams(self.site.query(query).plan)):
+            if name in read:
+                stream, fragment = read[name]
+                last = self.mirrors.routes(stream)[-1]
+                yield Running(name, self.mirrors.home(stream), last.publication, fragment)
+
     def are_for_here(self, texts: Iterable[str]) -> bool:
         """Whether no statement of these texts has to be executed elsewhere."""
         elsewhere = self._elsewhere()
@@ -233,12 +290,33 @@ class Node:
         return self._told([(done, script)])[0]
 
     def _stand(
-        self, name: str, fragment: Fragment, shape: Callable[[Node_], Node_], complete: bool
+        self,
+        name: str,
+        fragment: Fragment,
+        shape: Callable[[Node_], Node_],
+        complete: bool,
+        since: int | None,
     ) -> None:
         """An internal query that computes a fragment for another node."""
+        if since is not None:
+            self._stand_again(name, shape(inlined(fragment)), since)
+            return
         with self.fragments.assembled(fragment, complete=complete) as assembled, self._lock:
             assembled = replace(assembled, plan=shape(assembled.plan))
             self._run_placed(name, placed_text(name, assembled.plan), assembled, None)
+
+    def _stand_again(self, name: str, plan: Node_, since: int) -> None:
+        """As if it had begun at an instant of the past, over streams that their homes have held."""
+        definition = QueryDef(name, plan)
+        with self._lock:
+            mirrored, streams = self.mirrors.open_past(definition, self._elsewhere(), since)
+            text = placed_text(name, with_streams(plan, streams))
+            try:
+                before = "".join(f"{t}; " for t in mirrored.texts)
+                self.site.execute(before + text, pasts=mirrored.pasts)
+            except BaseException:
+                self.mirrors.give_back(mirrored.opened)
+                raise
 
     def _run_placed(
         self, name: str, text: str, assembled: Assembled, folder: Path | None

@@ -14,6 +14,7 @@ from thalweg.engine.site.settings import SiteSettings
 from thalweg.overlay.catalogue import Catalogue
 from thalweg.overlay.membership import Join, Membership
 from thalweg.overlay.stack import Stack
+from thalweg.overlay.succession import Settings, Succession
 from thalweg.runtime.data.client import DataClient
 from thalweg.runtime.data.server import DataServer
 from thalweg.runtime.driver.driver import Driver
@@ -21,6 +22,7 @@ from thalweg.runtime.network.catalogued import Catalogued
 from thalweg.runtime.network.directory import NodeInfo
 from thalweg.runtime.network.mirrors import Mirrors
 from thalweg.runtime.network.node import Limits, Node
+from thalweg.runtime.network.succession import LiveSuccession
 from thalweg.runtime.transport.addresses import address_of
 from thalweg.runtime.transport.transport import Transport
 from thalweg.runtime.trust import Credentials
@@ -41,6 +43,7 @@ class NodeSettings:
     join: tuple[str, ...] = ()
     master: str = IN_PROCESS
     strategy: str = "local"
+    gone_after_s: float = 10.0  # a node that is down has so long before its fragments go elsewhere
     limits: Limits = field(default_factory=Limits)
     settings: SiteSettings = field(default_factory=SiteSettings)
     credentials: Credentials | None = None  # without, only this machine is listened to
@@ -72,7 +75,8 @@ def open_node(chosen: NodeSettings, http: str) -> tuple[Node, Callable[[], None]
         advertised=chosen.address,
         tls=trust.tls() if trust is not None else None,
     )
-    driver = Driver(_stack, post=transport, folder=folder)
+    waits = Settings(silent_for_us=round(chosen.gone_after_s * 1e6))
+    driver = Driver(lambda: _stack(waits), post=transport, folder=folder)
     driver.start()
     try:
         data_port = chosen.data_port or kept.get("data", 0)
@@ -102,7 +106,8 @@ def open_node(chosen: NodeSettings, http: str) -> tuple[Node, Callable[[], None]
     except BaseException:
         driver.close()
         raise
-    node = Node(site, directory, mirrors, data, chosen.limits, chosen.strategy)
+    succession = LiveSuccession(driver, directory)
+    node = Node(site, directory, mirrors, data, chosen.limits, chosen.strategy, succession)
 
     def close() -> None:
         node.close()
@@ -111,6 +116,6 @@ def open_node(chosen: NodeSettings, http: str) -> tuple[Node, Callable[[], None]
     return node, close
 
 
-def _stack() -> Stack:
+def _stack(waits: Settings) -> Stack:
     membership = Membership()
-    return Stack([membership, Catalogue(membership)])
+    return Stack([membership, Catalogue(membership), Succession(membership, waits)])

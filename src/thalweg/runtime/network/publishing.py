@@ -11,20 +11,30 @@ import msgspec
 
 from thalweg.engine.failures import FAILURES
 from thalweg.engine.shared.registering import Past
+from thalweg.engine.shared.results.present import NotKept, frontier_of
 from thalweg.engine.site import Site, SiteError
+from thalweg.engine.site.publications import Publications
 from thalweg.plan.cutting import part_plan
 from thalweg.plan.encoding import EncodingError
 from thalweg.plan.nodes import Node
 from thalweg.plan.windows import BEGINNING
-from thalweg.runtime.data.fragments import Fragment, fragment_publication, is_fragment
+from thalweg.runtime.data.fragments import (
+    Fragment,
+    digest,
+    digest_of,
+    fragment_publication,
+    is_fragment,
+    whole_reach,
+)
 from thalweg.runtime.data.messages import Move
 from thalweg.runtime.data.server import CannotPublish
 from thalweg.runtime.network.fragments import Fragments
 
 log = logging.getLogger(__name__)
 
-# Makes a query of this name stand, with all that its fragment reads, of all the past it asks for.
-Stand = Callable[[str, Fragment, Callable[[Node], Node], bool], None]
+# Makes a query of this name stand, with all that its fragment reads, of all the past it asks for;
+# from an instant of the past on, if one is given.
+Stand = Callable[[str, Fragment, Callable[[Node], Node], bool, int | None], None]
 
 
 class FragmentPublisher:
@@ -38,26 +48,38 @@ class FragmentPublisher:
         tidy: Callable[[], None],
         held: AbstractContextManager[object],
         fragments: Fragments,
+        publications: Publications,
     ) -> None:
         self._site, self._stand, self._stop, self._tidy, self._held = site, stand, stop, tidy, held
-        self._fragments = fragments
+        self._fragments, self._publications = fragments, publications
 
     def publish(
-        self, fragment: Fragment, reader: str, number: int, complete: bool
+        self,
+        fragment: Fragment,
+        reader: str,
+        number: int,
+        complete: bool = False,
+        since: int | None = None,
     ) -> tuple[str, Past]:
         """Raises CannotPublish."""
         name = fragment_publication(fragment, reader, number)
         try:
-            self._site.engine.readers.keep(name)
+            known = self._publications.sharers.find(name)
+            if known.of != name:  # asked again
+                return name, Past(BEGINNING if known.first is None else known.first)
             if self._site.catalog.find(name) is None:
+                if since is None and (shared := self._shared(fragment, name)) is not None:
+                    return name, shared
+                self._site.engine.readers.keep(name)
                 note = msgspec.msgpack.encode(fragment)
                 self._site.engine.store.write_note(note_of(name), note)
-                self._stand(name, fragment, part_plan, complete)
+                self._stand(name, fragment, part_plan, complete, since)
+            self._site.engine.readers.keep(name)
             run = self._site.engine.roster_entry(name)
             if run is None:
                 raise SiteError(f"{name} can't be read: it was given up")
             started = BEGINNING if run.started is None else run.started
-            if fragment.from_beginning and started > BEGINNING:
+            if fragment.from_beginning and since is None and started > BEGINNING:
                 raise SiteError(
                     "its streams have begun, and what this part reads must be known from their "
                     "beginning: submit again, and the query is cut elsewhere"
@@ -72,6 +94,33 @@ class FragmentPublisher:
             raise
         return name, Past(started)
 
+    def _shared(self, fragment: Fragment, reader: str) -> Past | None:
+        """If an equal fragment is computed here for another reader, and says what one would say
+        that begins now: that one, for both."""
+        if fragment.node.is_stream:
+            return None  # what it holds at its start is new to it
+        wanted, reaches = digest(fragment), whole_reach(fragment)
+        for query in self._site.catalog.queries():
+            if digest_of(query.name) != wanted:
+                continue
+            run = self._site.engine.roster_entry(query.name)
+            if run is None:
+                continue
+            reached = frontier_of(self._site.engine, query.name)
+            if reached <= BEGINNING:
+                if run.started is not None:
+                    continue  # it began in the middle, and has not said what it holds
+            elif reaches is None or fragment.from_beginning:
+                continue  # what it says depends on where it began
+            elif any(gap.until >= reached for gap in run.gaps):
+                continue  # its windows are not filled yet
+            try:
+                first = self._publications.share(query.name, reader)
+            except (SiteError, NotKept):
+                continue
+            return Past(BEGINNING if first is None else first)
+        return None
+
     def move(self, asked: Move) -> None:
         """Raises CannotPublish."""
         try:
@@ -85,7 +134,8 @@ class FragmentPublisher:
         for query in self._site.catalog.queries():
             note = self._site.engine.store.note(note_of(query.name))
             if is_fragment(query.name) and note is not None:
-                found[query.name] = msgspec.msgpack.decode(note, type=Fragment)
+                for reader in self._publications.sharers.of(query.name):
+                    found[reader] = msgspec.msgpack.decode(note, type=Fragment)
         return found
 
     def _take_back(self, name: str) -> None:

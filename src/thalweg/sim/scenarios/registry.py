@@ -19,6 +19,7 @@ from thalweg.sim.scenarios.partners import PartnersScenario
 from thalweg.sim.scenarios.prefix import PrefixScenario
 from thalweg.sim.scenarios.query_spreading import QuerySpreadingScenario
 from thalweg.sim.scenarios.sand import SandScenario
+from thalweg.sim.scenarios.succession import SuccessionScenario
 from thalweg.sim.scenarios.swap import SwapScenario
 from thalweg.sim.scenarios.trees import TreesScenario
 
@@ -30,6 +31,7 @@ _ALL: tuple[type[Scenario], ...] = (
     QuerySpreadingScenario,
     GossipScenario,
     CatalogueScenario,
+    SuccessionScenario,
     AlertsScenario,
     CoordinatorsScenario,
     DistributionScenario,

@@ -68,8 +68,14 @@ def _flow(
     return f"{epoch}-{digest((streams, started, horizons), 6)}"
 
 
-def make_plan(queries: Iterable[Run], streams: Mapping[str, StreamDef], present: Stems) -> Plan:
-    """The plan of a tick; SteMs that exist already keep their place, new ones come behind."""
+def make_plan(
+    queries: Iterable[Run],
+    streams: Mapping[str, StreamDef],
+    present: Stems,
+    held: Iterable[str] = (),
+) -> Plan:
+    """The plan of a tick; SteMs that exist already keep their place, new ones come behind. Streams
+    that are `held` are kept, whether somebody reads them or not."""
     pool: dict[ph.AnyOp, ph.AnyOp] = {}
     flows: dict[str, list[tuple[Run, ph.AnyOp]]] = {}
     for query in queries:
@@ -84,7 +90,10 @@ def make_plan(queries: Iterable[Run], streams: Mapping[str, StreamDef], present:
         for name, members in flows.items()
     )
     read = {s for f in made for s in f.streams}
-    used = sorted(read.union(s.name for s in streams.values() if s.is_retained))
+    kept = {s.name for s in streams.values() if s.is_retained}.union(
+        s for s in held if s in streams
+    )
+    used = sorted(read | kept)
     needed = needed_columns(o for f in made for _, o in f.outputs)
     return Plan(
         made,

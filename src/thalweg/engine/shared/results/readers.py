@@ -22,37 +22,41 @@ class Readers:
     def __init__(self, outputs: Outputs, flows: Flows) -> None:
         self._outputs, self._flows = outputs, flows
         self._lock = threading.Lock()
-        self._needed_from: dict[str, int] = {}
+        self._needed_from: dict[str, int] = {}  # by reader
+        self._reads: dict[str, str] = {}
 
-    def keep(self, query: str) -> None:
-        """Somebody reads this query, and has not said yet from where on."""
+    def keep(self, reader: str, query: str | None = None) -> None:
+        """Somebody reads a query (the one of the reader's own name, unless it is told), and has not
+        said yet from where on."""
         with self._lock:
-            self._needed_from.setdefault(query, BEGINNING)
+            self._reads[reader] = query or reader
+            self._needed_from.setdefault(reader, BEGINNING)
 
-    def acknowledge(self, query: str, needed_from: int) -> None:
+    def acknowledge(self, reader: str, needed_from: int) -> None:
         """What the query has said about instants below this one is not needed any more."""
         with self._lock:
-            if query in self._needed_from:
-                self._needed_from[query] = max(needed_from, self._needed_from[query])
+            if reader in self._needed_from:
+                self._needed_from[reader] = max(needed_from, self._needed_from[reader])
 
-    def forget(self, query: str) -> None:
+    def forget(self, reader: str) -> None:
         with self._lock:
-            self._needed_from.pop(query, None)
+            self._needed_from.pop(reader, None)
+            self._reads.pop(reader, None)
 
     def last_past(self, first: int, last: int) -> int:
         """Of these ticks the last one whose results, and those before, nobody needs; `first` - 1 if
         there is none."""
         with self._lock:
-            needed = dict(self._needed_from)
+            needed = [(self._reads[reader], at) for reader, at in self._needed_from.items()]
         if not needed:
             return last
         first = max(first, last - MOST_TICKS)
         # Instants grow from tick to tick.
         return bisect_left(range(last + 1), True, first, key=lambda t: self._is_read(t, needed)) - 1
 
-    def _is_read(self, tick: int, needed: dict[str, int]) -> bool:
+    def _is_read(self, tick: int, needed: list[tuple[str, int]]) -> bool:
         ranges = self._outputs.ranges(tick)
-        return not all(self._is_past(query, since, tick, ranges) for query, since in needed.items())
+        return not all(self._is_past(query, since, tick, ranges) for query, since in needed)
 
     def _is_past(
         self, query: str, since: int, tick: int, ranges: dict[str, tuple[int, int]]

@@ -74,12 +74,13 @@ def write_cut(
     patient: bool = False,
     logs: Mapping[str, Log] | None = None,
     successors: Collection[str] = (),
+    held: Mapping[str, int] | None = None,
 ) -> Cut | None:
     """Everything that has landed, up to `limit` tuples, written down; None if there is nothing to
     do with it, or, where that is `patient`, nothing to say about it yet.
 
     `successors` are flows of queries that start with what another version held: all their rows are
-    in one task, so that what is in both can be told.
+    in one task, so that what is in both can be told. What is `held`, from an instant on, stays.
     """
     with store.transaction():
         taken, left = _taken(store, limit)
@@ -93,7 +94,7 @@ def write_cut(
         may_wait = not taken or (patient and rows < rows_for_more_tasks)
         if may_wait and all(low == high for low, high in ranges.values()):
             return None
-        reduced = _reduced(store, plan, streams, ranges, logs or {})
+        reduced = _reduced(store, plan, streams, ranges, logs or {}, held or {})
         ended = _ended((stream, latest) for (stream, _), latest in newest.items())
         cut = Cut(
             store.tick()[0] + 1,
@@ -105,7 +106,7 @@ def write_cut(
             1
             if rows < rows_for_more_tasks or any(begins(f, ranges) for f in successors)
             else _tasks(plan, ended, tasks),
-            _retained(store, plan, streams, newest),
+            _retained(store, plan, streams, newest, held or {}),
             reduced,
         )
         store.inputs.raise_floors(_floors(plan, ranges))
@@ -129,18 +130,25 @@ def _ranges(
 
 
 def _retained(
-    store: Store, plan: Plan, streams: Mapping[str, StreamDef], newest: Newest
+    store: Store,
+    plan: Plan,
+    streams: Mapping[str, StreamDef],
+    newest: Newest,
+    held: Mapping[str, int],
 ) -> dict[str, int]:
-    """Of each stream with RETAIN, the instant from which its tuples are kept. What a stream has
-    when it ends stays."""
+    """Of each stream with RETAIN, or that others hold, the instant from which its tuples are kept.
+    What a stream with RETAIN has when it ends stays."""
     found = {}
     for name in plan.stems:
         stream = streams[name]
+        if name in held:
+            found[name] = held[name]
         if stream.retain is None:
             continue
         now = watermark(stream, (t for (s, _), t in newest.items() if s == name and t < FOREVER))
         before = store.inputs.complete_from(name, ())
-        found[name] = before if now == BEGINNING else max(before, now - stream.retain)
+        since = before if now == BEGINNING else max(before, now - stream.retain)
+        found[name] = min(since, held.get(name, since))
     return found
 
 
@@ -159,6 +167,7 @@ def _reduced(
     streams: Mapping[str, StreamDef],
     ranges: Mapping[str, tuple[int, int]],
     logs: Mapping[str, Log],
+    held: Mapping[str, int],
 ) -> dict[str, int]:
     """The relations whose changes are to be reduced, and up to where: nobody looks at them one by
     one again, what comes from now on lies behind, and so does the start of every query to come
@@ -177,6 +186,7 @@ def _reduced(
         others = (t for s, t in marks.items() if streams[s].resolution_us == unit and t > BEGINNING)
         own = marks.get(name, BEGINNING)
         upto = min(own if not lows else min(lows), *others, logs[name].newest + 1)
+        upto = min(upto, held.get(name, upto))
         if upto > store.inputs.relation(name).reduced:
             found[name] = upto
     return found

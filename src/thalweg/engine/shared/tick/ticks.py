@@ -11,6 +11,7 @@ import msgspec
 from thalweg.engine.shared.compile.planning import Run, make_plan
 from thalweg.engine.shared.groups.cost_model import Observed
 from thalweg.engine.shared.groups.roster import Roster
+from thalweg.engine.shared.state.holds import Holds
 from thalweg.engine.shared.state.manifest import Manifest
 from thalweg.engine.shared.state.names import stem_table
 from thalweg.engine.shared.state.store import Store
@@ -58,24 +59,27 @@ class Ticks:
         plan_files: PlanFiles,
         observed: Observed,
         settings: TickSettings,
+        holds: Holds,
     ) -> None:
         self._store, self._manifest, self._roster, self._streams = store, manifest, roster, streams
         self.executor = executor
         self._delivery, self._commit, self._plan_files = delivery, commit, plan_files
-        self._observed, self._settings = observed, settings
+        self._observed, self._settings, self._holds = observed, settings, holds
         self._plan: tuple[object, Plan] | None = None  # with what it was made for
         self.division = Division()
 
     @property
     def plan(self) -> Plan:
         """Of all that runs."""
-        wanted = self._roster.version, [s for s in self._streams.values() if s.is_retained]
+        retained = [s for s in self._streams.values() if s.is_retained]
+        wanted = self._roster.version, retained, sorted(self._holds.least())
         if self._plan is None or self._plan[0] != wanted:
             self._plan = wanted, self.plan_for(self._roster.runs)
         return self._plan[1]
 
     def plan_for(self, runs: Mapping[str, Run]) -> Plan:
-        return make_plan(runs.values(), self._streams, self._store.inputs.stems())
+        stems = self._store.inputs.stems()
+        return make_plan(runs.values(), self._streams, stems, self._holds.least())
 
     def pending(self) -> Cut | None:
         """The tick that is written down and not committed."""
@@ -98,6 +102,7 @@ class Ticks:
             rows_for_more_tasks=self._settings.rows_for_more_tasks,
             logs=self._logs(),
             successors=[r.flow for r in self._roster.successors()],
+            held=self._holds.least(),
         )
 
     def _logs(self) -> dict[str, Log]:

@@ -1,0 +1,75 @@
+"""thalweg network replan and check: where placed queries run, and where they would."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url
+from thalweg.cli.exits import CommandFailed, reporting
+from thalweg.cli.output import emit, emit_json, note, notes
+
+_LOOK_EVERY_S = 0.2
+
+
+def replan(
+    strategy: Annotated[
+        str | None, typer.Option(help="As `submit --strategy`; the node's own without.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")
+    ] = False,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Place the queries of a node anew (`--at NODE` says which), as the network is measured now.
+    Fragments go to their new nodes one by one, each from an instant on."""
+    with reporting(), Service(url) as service:
+        headers = {} if strategy is None else {"thalweg-strategy": strategy}
+        given = {"dry_run": dry_run}
+        found = service.request("POST", "/network/replan", json=given, headers=headers).json()
+        if not dry_run:
+            stays = found["stays"]
+            with notes.status("fragments are on their way"):
+                while not found["is_over"]:
+                    time.sleep(_LOOK_EVERY_S)
+                    found = service.request("GET", "/network/replan").json()
+            found["stays"] = stays
+        if as_json:
+            emit_json(found)
+        else:
+            _show(found)
+        failed = [c for c in found["changes"] if c["state"] == "failed"]
+        if failed:
+            raise CommandFailed(f"{len(failed)} of {len(found['changes'])} did not move")
+
+
+def _show(found: dict[str, Any]) -> None:
+    for change in found["changes"]:
+        what = f"{change['query']}: fragment {change['fragment']} from {change['from']}"
+        since = f" from instant {change['since']} on" if change["since"] is not None else ""
+        why = f" ({change['error']})" if change["error"] else ""
+        emit(f"{what} to {change['to']}{since}: {change['state']}{why}")
+    for stays in found["stays"]:
+        emit(f"{stays['query']}: stays at {stays['at']}, because {stays['why']}")
+    if not found["changes"] and not found["stays"]:
+        note("nothing changes")
+
+
+def check(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Compare what really runs for a node's placed queries with what was planned."""
+    with reporting(), Service(url) as service:
+        found = service.request("GET", "/network/check").json()
+        if as_json:
+            emit_json(found)
+            return
+        wrong = 0
+        for query in found:
+            for problem in query["problems"]:
+                wrong += 1
+                emit(f"{query['query']}: {problem}")
+        if wrong:
+            raise CommandFailed(f"{wrong} things run otherwise than planned")
+        note(f"[green]✓[/] {len(found)} queries run as they were planned")
