@@ -6,6 +6,7 @@ import threading
 import time
 import uuid
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
@@ -14,6 +15,7 @@ from tests.engine.sources.files.recordings import numbered, rows, write, write_m
 from tests.engine.sources.landings import Landed
 
 from thalweg.engine.sources import open_source
+from thalweg.engine.sources.files import watch
 
 
 class Watching:
@@ -184,3 +186,25 @@ def test_what_is_appended_to_a_file_that_was_read_is_told(tmp_path):
             time.sleep(0.1)
     assert "has grown by" in told[0]
     assert "do not count" in told[0]
+
+
+def test_a_long_batch_does_not_delay_the_next_look(tmp_path, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    write_many(tmp_path / "in", "csv", [0, 10])
+    watching = Watching(tmp_path)
+    waited: list[float] = []
+    real, push = watching.taken.feed.wait, watching.taken.feed.push
+
+    def slow(*args, **options):
+        clock[0] += 100.0
+        return push(*args, **options)
+
+    def wait(seconds: float) -> bool:
+        waited.append(seconds)
+        return real(0.05)
+
+    watching.taken.feed.push, watching.taken.feed.wait = slow, wait  # type: ignore[method-assign]
+    with watching:
+        assert watching.wait_for(10) == rows(0, 10)
+    assert set(waited) == {watch._LOOK_S}

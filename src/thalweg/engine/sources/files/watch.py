@@ -34,10 +34,14 @@ class WatchedFiles:
         _adopt_checkpoint(feed)
         known = feed.watched.paths(name)
         batch = feed.watched.begun(name)
+        looking_s = 0.0
         while not feed.stopped:
-            began = time.monotonic()
-            if batch is None and (found := self._place.files(known)):
-                batch = feed.watched.begin(name, [(f.path, f.size) for f in found])
+            if batch is None:
+                began = time.monotonic()
+                found = self._place.files(known)
+                looking_s = time.monotonic() - began
+                if found:
+                    batch = feed.watched.begin(name, [(f.path, f.size) for f in found])
             if batch is not None:
                 self._take(feed, batch)
                 if feed.stopped:
@@ -46,7 +50,7 @@ class WatchedFiles:
                 known |= {path for path, _ in batch.files}
                 batch = None
             self._tell_growth(feed)
-            feed.wait(max(_LOOK_S, (time.monotonic() - began) * _LOOKING_SHARE))
+            feed.wait(max(_LOOK_S, looking_s * _LOOKING_SHARE))
 
     def _take(self, feed: Feed, batch: Batch) -> None:
         files = [File(path, size or _size(path)) for path, size in batch.files]
