@@ -12,6 +12,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 	$(if $(UPGRADE),--upgrade)
 FLINK := .venv-flink
+PATHWAY := .venv-pathway
 
 .PHONY: help
 help: ## List the targets
@@ -39,6 +40,9 @@ s3: $(STAMP) ## Build an S3 server for the tests (versitygw), with Go where ther
 
 .PHONY: flink
 flink: $(FLINK)/.installed ## Install PyFlink, a peer of `thalweg bench many-queries`, beside .venv
+
+.PHONY: pathway
+pathway: $(PATHWAY)/.installed ## Install Pathway, another peer of it, beside .venv
 
 .PHONY: test
 test: setup kafka s3 ## Run the tests (PYTEST_ARGS="tests/cql -x" narrows them)
@@ -81,10 +85,11 @@ lock: $(BIN)/uv ## Re-make the locks from pyproject.toml (UPGRADE=1 takes the ne
 	$(COMPILE) pyproject.toml --extra dev --constraint requirements.lock \
 		--output-file requirements-dev.lock
 	$(COMPILE) --group flink --output-file requirements-flink.lock
+	$(COMPILE) --group pathway --output-file requirements-pathway.lock
 
 .PHONY: clean
 clean: ## Remove .venv, caches and build results
-	rm -rf $(VENV) $(FLINK) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(FLINK) $(PATHWAY) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment is brought up to date in place, so that what runs in it keeps running.
@@ -101,6 +106,12 @@ $(FLINK)/.installed: requirements-flink.lock | $(BIN)/uv
 	@echo "Installing PyFlink into $(FLINK) (half a gigabyte) ..."
 	@test -x $(FLINK)/bin/python || $(BIN)/uv venv --quiet --python 3.11 $(FLINK)
 	@$(BIN)/uv pip install --quiet --python $(FLINK)/bin/python --requirement $<
+	@touch $@
+
+$(PATHWAY)/.installed: requirements-pathway.lock | $(BIN)/uv
+	@echo "Installing Pathway into $(PATHWAY) (half a gigabyte) ..."
+	@test -x $(PATHWAY)/bin/python || $(BIN)/uv venv --quiet --python 3.11 $(PATHWAY)
+	@$(BIN)/uv pip install --quiet --python $(PATHWAY)/bin/python --requirement $<
 	@touch $@
 
 $(BIN)/python:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench import auctions, extrapolate
 from bench.standing import Standing, draw
-from bench.systems import flink, native, shared
+from bench.systems import expert, flink, native, pathway, shared
 from bench.systems.outcome import Outcome, Unable
 from thalweg.engine.shared.groups.cost_model import Sharing
 from thalweg.engine.shared.tick.executors import OnSpark
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bench.many_queries import Parameters
 
 OURS = ("shared", "unshared")
-PEERS = ("native", "flink")
+PEERS = ("native", "expert", "flink", "pathway")
 
 Row = dict[str, Any]
 
@@ -48,7 +48,7 @@ class Comparison:
         made = auctions.batches(p.events, p.seed, max(p.windows_s))
         for number, batch in enumerate(islice(made, p.ticks)):
             auctions.write_parquet(batch, number, self.folder / "parquet")
-            if "flink" in p.peers:
+            if {"flink", "pathway"} & set(p.peers):
                 auctions.append_csv(batch, p.cores, self.folder / "csv")
         self.files = auctions.parquet_files(self.folder / "parquet")
 
@@ -62,9 +62,10 @@ class Comparison:
             auctions.write_parquet(batch, number, data)
         standing, files = self.drawn(1, 1.0, p.rows), auctions.parquet_files(data)
         shared.run(standing, files, OnSpark(self.spark.sparkContext), self.folder / "few" / "ours")
-        if "native" in p.peers:
-            with suppress(Unable):
-                native.run(standing, data, self.spark, self.folder / "few" / "native", p.limit_s)
+        for name, system in (("native", native), ("expert", expert)):
+            if name in p.peers:
+                with suppress(Unable):
+                    system.run(standing, data, self.spark, self.folder / "few" / name, p.limit_s)
 
     @property
     def events(self) -> int:
@@ -124,6 +125,11 @@ class Comparison:
             case "native":
                 data = self.folder / "parquet"
                 return native.run(standing, data, self.spark, folder, p.limit_s)
+            case "expert":
+                data = self.folder / "parquet"
+                return expert.run(standing, data, self.spark, folder, p.limit_s)
+            case "pathway":
+                return pathway.run(standing, self.folder / "csv", p.cores, folder, p.limit_s)
             case "flink":
                 return flink.run(standing, self.folder / "csv", p.cores, folder, p.limit_s)
             case _:

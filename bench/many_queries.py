@@ -1,9 +1,11 @@
 """Many standing queries: the same events and queries in every system, in one run.
 
 `shared` answers what queries have in common once; `unshared` is the same engine without that;
-`native` runs a Structured Streaming job for each query; `flink` runs them as one STATEMENT SET. All
-have the same cores and deliver every row to files; counts and sums of the results are compared,
-query by query. Peers go as far as the time limit lets them, the rest is extrapolated and says so.
+`native` runs a Structured Streaming job for each query; `flink` runs them as one STATEMENT SET.
+Two peers are written by hand for these very queries, with their constants in tables: `expert`, one
+Structured Streaming job, and `pathway`, one dataflow. All have the same cores and deliver every row
+to files; counts and sums of the results are compared, query by query. Peers go as far as the time
+limit lets them, the rest is extrapolated and says so.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from thalweg.experiments.report import Goal, Progress, Report
 
 MANY = 10_000  # queries at which throughput and latency have goals
 COMPARED = 1_000  # queries at which peers are compared
-FACTORS = {"native": 1_000.0, "flink": 300.0}
+FACTORS = {"native": 1_000.0, "expert": 3.0, "flink": 300.0, "pathway": 1.0}
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ The same events come in by pushes, from files that the driver reads and that tas
 Kafka; on one and on two executors of one core each. Then one tick is divided among more and more
 tasks, in one process and one after the other, so that each has the machine to itself: what the
 longest of them takes says how far more cores would help. `scale_paper` puts that together.
+`scale_store` has the same state on a disk and in an object store.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import CpuWatch, Stopwatch, process_cpu_s
+from bench.scale_driver import DriverPhases
 from bench.scale_events import Events
 from bench.scale_kafka import kafka_rows
 from bench.scale_paper import estimate, fitted
+from bench.scale_store import STORE, store_rows
 from bench.scale_tasks import task_rows
 from bench.warm import warmed
 from thalweg.engine.session import spark_session
@@ -43,12 +46,20 @@ class Parameters:
     executors: tuple[int, ...] = (1, 2)
     tasks: tuple[int, ...] = (1, 2, 4, 16)
     filters: int = 1_000  # beside the join on Kafka's events
-    kafka_events: int = 1_000_000
+    kafka_events: int = 1_000_000  # 0 for none
+    stored_events: tuple[int, ...] = (1_000, 200_000)  # a tick, with state in a store
     seed: int = 7
 
     @classmethod
     def quick(cls) -> Parameters:
-        return cls(events=60_000, ticks=2, joins=4, tasks=(1, 4, 16), kafka_events=200_000)
+        return cls(
+            events=60_000,
+            ticks=2,
+            joins=4,
+            tasks=(1, 4, 16),
+            kafka_events=100_000,
+            stored_events=(1_000, 20_000),
+        )
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
@@ -66,10 +77,16 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         progress("one tick in more and more tasks")
         sizes = (parameters.events, 5 * parameters.events)
         tasks = task_rows(sizes, parameters.tasks, parameters.seed, folder / "tasks")
-        progress("Kafka")
-        kafka = kafka_rows(
-            parameters.kafka_events, parameters.filters, parameters.seed, folder / "kafka"
+        progress("state in an object store")
+        stored = store_rows(
+            parameters.stored_events, parameters.ticks, parameters.seed, folder / "stored"
         )
+        kafka: list[dict[str, Any]] = []
+        if parameters.kafka_events:
+            progress("Kafka")
+            kafka = kafka_rows(
+                parameters.kafka_events, parameters.filters, parameters.seed, folder / "kafka"
+            )
     paper = estimate(rows, tasks, parameters.events)
     notes = [
         f"The machine's load was {load:.1f} when it began, on {os.cpu_count()} cores, which driver "
@@ -82,8 +99,8 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         "scale",
         "From two cores to many",
         asdict(parameters),
-        [*rows, *tasks, *kafka, *paper.rows],
-        goals(rows, kafka),
+        [*rows, *tasks, *stored, *kafka, *paper.rows],
+        [*goals(rows, kafka), *_goals_of_store(stored)],
         notes,
     )
 
@@ -123,15 +140,29 @@ def goals(rows: list[dict[str, Any]], kafka: list[dict[str, Any]]) -> list[Goal]
     return found
 
 
+def _goals_of_store(stored: list[dict[str, Any]]) -> list[Goal]:
+    there = [r for r in stored if r["what"] == "store" and r["source"] == STORE]
+    return [
+        Goal(
+            f"puts of a task in a tick of {row['events']:,} events, with a store",
+            row["put a tick"] / row["tasks"],
+            1,
+            "",
+            False,
+        )
+        for row in there
+    ]
+
+
 class Driver:
     """Processor seconds of the driver: this process and its JVM."""
 
     def __init__(self, spark: Any) -> None:
-        self._jvm = int(spark._jvm.java.lang.ProcessHandle.current().pid())
+        self.jvm = int(spark._jvm.java.lang.ProcessHandle.current().pid())
 
     @property
     def seconds(self) -> tuple[float, float]:
-        return time.process_time(), process_cpu_s(self._jvm)
+        return time.process_time(), process_cpu_s(self.jvm)
 
 
 class Measured:
@@ -170,20 +201,26 @@ class Measured:
                 for name, seconds in done.by_phase.items():
                     phases[f"{name} s"] = phases.get(f"{name} s", 0.0) + seconds
 
-        ticked = self._part("tick", way, tick)
+        noted = DriverPhases(self._driver.jvm)
+        with noted.noting():
+            ticked = self._part("tick", way, tick, noted)
         self.engine.close()
-        return [landed, ticked | phases]
+        return [landed, ticked | phases | noted.row()]
 
     def _from_files(self, spark: Any) -> None:
         for stream in self.streams.values():
             source = open_source(stream, spark, self._made.folder, live=False)
             source.run(Feed(self.engine, stream, largest_backlog=1 << 40))
 
-    def _part(self, what: str, way: str, do: Callable[[], Any]) -> dict[str, Any]:
+    def _part(
+        self, what: str, way: str, do: Callable[[], Any], noted: DriverPhases | None = None
+    ) -> dict[str, Any]:
         watch, cpu, before = Stopwatch(), CpuWatch(), self._driver.seconds
         do()
         seconds, total = watch.seconds, cpu.seconds
         python, jvm = (b - a for a, b in zip(before, self._driver.seconds, strict=True))
+        if noted is not None:
+            python, total = python - noted.own_s, total - noted.own_s
         driver, events = python + jvm, self._made.rest
         return {
             "what": what,

@@ -1,7 +1,8 @@
 """Kafka's JSON into a standing join and many filters, beside native Structured Streaming.
 
 Native is what an engineer writes by hand: the join as one job, all filters as another with their
-constants in a broadcast table. Both read the same two topics to their end.
+constants in a broadcast table, found by the bin of the price. Both read the same two topics to
+their end, and write the same number of rows to Parquet files.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812
 from tests.engine.kafka_broker import Broker, missing
 from tests.engine.topics import Topic
@@ -22,13 +24,17 @@ from bench.warm import warmed
 from thalweg.cql import compile_script
 from thalweg.engine.session import spark_session
 from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.state.outputs import EVERY_QUERY
 from thalweg.engine.shared.tick.executors import OnSpark
+from thalweg.engine.sinks.base import SinkOutlet, open_where_it_was
+from thalweg.engine.sinks.parquet_tables import ParquetTablesSink
 from thalweg.engine.sources import open_source
 from thalweg.engine.sources.feed import Feed
 
 PARTITIONS = 2
 A_TICK = 200_000
 _WIDTH = 10.0  # of a filter's range of prices
+_SHIFT_MS = 62_135_596_800_000
 
 
 def kafka_rows(events: int, filters: int, seed: int, folder: Path) -> list[dict[str, Any]]:
@@ -45,7 +51,9 @@ def kafka_rows(events: int, filters: int, seed: int, folder: Path) -> list[dict[
                 "kafka": lambda: _ours(spark, topics, lows, folder / "ours"),
                 "kafka, native": lambda: _native(spark, topics, lows, folder / "native"),
             }
-            return [_row(way, do, broker, events, filters) for way, do in ways.items()]
+            rows = [_row(way, do, broker, events, filters) for way, do in ways.items()]
+            same = len({row["rows out"] for row in rows}) == 1
+            return [row | {"same rows": same} for row in rows]
     finally:
         broker.stop()
 
@@ -108,7 +116,10 @@ def _ours(spark: Any, topics: dict[str, Topic], lows: np.ndarray, folder: Path) 
         for i, low in enumerate(lows)
     )
     compiled = compile_script(streams + distinct_joins(1) + filters)
-    engine = SharedEngine(folder, OnSpark(spark.sparkContext))
+    outlet, sink = SinkOutlet(), ParquetTablesSink(folder / "rows")
+    engine = SharedEngine(folder / "data", OnSpark(spark.sparkContext), outlet=outlet)
+    open_where_it_was(engine.store, EVERY_QUERY, "rows", sink)
+    outlet.attach_all("rows", sink)
     for stream in compiled.catalog.streams():
         engine.add_stream(stream)
     engine.add_queries(compiled.queries)
@@ -138,10 +149,14 @@ def _ours(spark: Any, topics: dict[str, Topic], lows: np.ndarray, folder: Path) 
 
 
 def _native(spark: Any, topics: dict[str, Topic], lows: np.ndarray, folder: Path) -> int:
-    constants = [(i, float(low), float(low) + _WIDTH) for i, low in enumerate(lows)]
-    table = F.broadcast(spark.createDataFrame(constants, "filter int, low double, high double"))
+    constants = [(i, round(float(low), 3)) for i, low in enumerate(lows)]
+    table = spark.createDataFrame(constants, "filter int, low double")
+    table = table.withColumn("high", F.round(F.col("low") + _WIDTH, 3))
+    first, last = (F.floor(F.col(c) / F.lit(_WIDTH)) for c in ("low", "high"))
+    table = F.broadcast(table.withColumn("bin", F.explode(F.sequence(first, last))))
     opened, closed = (_events(spark, topics[name], name) for name in ("O", "C"))
-    wanted = opened.join(table, (F.col("price") >= F.col("low")) & (F.col("price") < F.col("high")))
+    wanted = opened.withColumn("bin", F.floor(F.col("price") / F.lit(_WIDTH))).join(table, "bin")
+    wanted = wanted.where("price >= low AND price < high")
     o = opened.withWatermark("at", "1 second").alias("o")
     c = closed.withWatermark("at", "1 second").alias("c")
     joined = o.join(
@@ -152,10 +167,10 @@ def _native(spark: Any, topics: dict[str, Topic], lows: np.ndarray, folder: Path
         ),
     ).select("o.itemID", "o.price", "c.buyerID")
     jobs = [
-        frame.writeStream.format("noop")
-        .option("checkpointLocation", str(folder / name))
+        frame.writeStream.format("parquet")
+        .option("checkpointLocation", str(folder / f"checkpoint-{name}"))
         .trigger(availableNow=True)
-        .start()
+        .start(str(folder / name))
         for name, frame in (
             ("filters", wanted.select("filter", "itemID", "price")),
             ("join", joined),
@@ -163,7 +178,7 @@ def _native(spark: Any, topics: dict[str, Topic], lows: np.ndarray, folder: Path
     ]
     for job in jobs:
         job.awaitTermination()
-    return sum(p.get("sink", {}).get("numOutputRows", 0) for j in jobs for p in j.recentProgress)
+    return sum(pq.read_metadata(f).num_rows for f in sorted(folder.glob("*/*.parquet")))
 
 
 def _events(spark: Any, topic: Topic, name: str) -> Any:
@@ -171,6 +186,8 @@ def _events(spark: Any, topic: Topic, name: str) -> Any:
     reader = reader.option("startingOffsets", "earliest")
     reader = reader.option("kafka.bootstrap.servers", topic.address.servers)
     reader = reader.option("maxOffsetsPerTrigger", A_TICK)
-    parsed = F.from_json(F.col("value").cast("string"), f"ts BIGINT, {COLUMNS[name]}").alias("e")
+    columns = COLUMNS[name].replace("VARCHAR", "STRING")  # Spark wants a length for the former
+    parsed = F.from_json(F.col("value").cast("string"), f"ts BIGINT, {columns}").alias("e")
     frame = reader.load().select(parsed).select("e.*")
-    return frame.withColumn("at", F.timestamp_millis("ts"))
+    # What is not above Spark's first watermark, the epoch, would be late.
+    return frame.withColumn("at", F.timestamp_millis(F.col("ts") + F.lit(_SHIFT_MS)))

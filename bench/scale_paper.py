@@ -20,6 +20,17 @@ class Paper:
     notes: list[str]
 
 
+def bounds(rows: Sequence[dict[str, Any]]) -> str:
+    """How many times one core's speed each part can reach, by what was measured on."""
+    titles = {"land": "file ingest", "tick": "large ticks with one sink"}
+    of = [r for r in rows if r["what"] in titles and "in tasks" in r["source"]]
+    return ", ".join(
+        f"{titles[r['what']]} {r['cpu s'] / max(r['driver s'], 1e-9):.1f} x one core "
+        f"({r['executors']} executors)"
+        for r in of
+    )
+
+
 def fit(tasks: Sequence[dict[str, Any]], source: str) -> tuple[float, float, float]:
     """Seconds of the longest task of P with N events: a + b N + c N / P, the last two by event."""
     of = [r for r in tasks if r["source"] == source]
@@ -68,13 +79,11 @@ def estimate(rows: Sequence[dict[str, Any]], tasks: Sequence[dict[str, Any]], ev
                     "events/s": size / max(land, tick),  # the next events land meanwhile
                 }
             )
-    share = files["driver s"] / files["cpu s"], ticks["driver s"] / ticks["cpu s"]
     return Paper(
         found,
         [
-            "Amdahl's bound, if the driver's part never shrinks: file ingest "
-            f"{1 / max(share[0], 1e-9):.0f} x one core, large ticks with one sink "
-            f"{1 / max(share[1], 1e-9):.0f} x. A bound, no forecast.",
+            "Amdahl's bound from the driver's measured share, if that never shrinks: "
+            f"{bounds(rows)}. A bound, no forecast.",
             f"On paper: ticks of {size:,} events, {JOB_S} s a job and {TASK_S * 1000:.0f} ms a "
             "task, landing and ticks side by side, no waiting for disks or networks.",
         ],

@@ -34,13 +34,20 @@ def test_development_lock_adds_the_tools_to_the_runtime_lock():
     assert tools | _pinned("requirements.lock") <= _pinned("requirements-dev.lock")
 
 
-def test_the_lock_of_a_peer_pins_its_group():
+@pytest.mark.parametrize("peer", ["flink", "pathway"])
+def test_the_lock_of_a_peer_pins_its_group(peer):
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
-    assert _wanted(groups["flink"]) <= _pinned("requirements-flink.lock")
+    assert _wanted(groups[peer]) <= _pinned(f"requirements-{peer}.lock")
 
 
 @pytest.mark.parametrize(
-    "lock", ["requirements.lock", "requirements-dev.lock", "requirements-flink.lock"]
+    "lock",
+    [
+        "requirements.lock",
+        "requirements-dev.lock",
+        "requirements-flink.lock",
+        "requirements-pathway.lock",
+    ],
 )
 def test_lock_names_no_host_and_no_path(lock):
     text = (ROOT / lock).read_text()

@@ -1,12 +1,19 @@
 """The pieces of `bench scale` that need no cluster."""
 
+import os
 from pathlib import Path
 
 import pytest
+from tests.engine.s3_server import VERSITYGW
 
 from bench import scale
+from bench.scale_driver import DriverPhases, jvm_cpu_s
+from bench.scale_events import Events
 from bench.scale_paper import estimate, fit
+from bench.scale_store import DISK, STORE, store_rows
 from bench.scale_tasks import task_rows
+from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.tick.delivery import Delivery
 
 
 def tasks(a: float, b: float, c: float) -> list[dict]:
@@ -46,7 +53,8 @@ def test_the_driver_bounds_what_more_cores_can_do():
     rates = [r["events/s"] for r in paper.rows]
     assert rates[0] < rates[1]
     assert max(rates) < 1 / (0.4 / 1_000_000)  # the driver's own seconds by event
-    assert "10 x one core" in paper.notes[0]
+    assert "file ingest 10.0 x one core (2 executors)" in paper.notes[0]
+    assert "large ticks with one sink 5.0 x one core (2 executors)" in paper.notes[0]
 
 
 def test_goals_can_be_missed():
@@ -73,3 +81,47 @@ def test_a_tick_is_measured_task_by_task(tmp_path: Path):
         (2, "divided"),
     ]
     assert all(0 < r["longest task cpu s"] <= r["all tasks cpu s"] for r in rows)
+
+
+def test_the_drivers_time_is_noted_by_phase(tmp_path: Path):
+    made = Events(400, 2, 7, tmp_path / "events")
+    engine = SharedEngine(tmp_path / "data", durable=False)
+    compiled = made.script(2)
+    for stream in compiled.catalog.streams():
+        engine.add_stream(stream)
+    engine.add_queries(compiled.queries)
+    real, noted = Delivery.__call__, DriverPhases(os.getpid())
+    with noted.noting():
+        made.push_first(engine)
+        engine.tick()
+    engine.close()
+    assert Delivery.__call__ is real
+    assert {phase for phase, _ in noted.seconds} == {"cut", "run", "deliver", "commit"}
+    assert noted.row()["run: Python cpu s"] > 0
+    assert noted.own_s > 0
+
+
+def test_threads_are_told_apart_by_their_names():
+    found = jvm_cpu_s(os.getpid())
+    assert set(found) == {"JVM", "JVM's compiler", "JVM's collector"}
+    assert found["JVM"] > 0
+    assert found["JVM's compiler"] == 0
+
+
+@pytest.mark.skipif(not VERSITYGW.exists(), reason="no S3 server: `make s3` builds one")
+def test_state_in_a_store_is_measured_beside_a_disk(tmp_path: Path):
+    rows = store_rows((400,), 2, 7, tmp_path)
+    assert [(r["what"], r["source"]) for r in rows] == [
+        ("store", DISK),
+        ("restart", DISK),
+        ("store", STORE),
+        ("restart", STORE),
+    ]
+    there = rows[2]
+    assert there["put a tick"] == 2 * there["tasks"]  # one file of state, one of results
+    assert there["create a tick"] == 2  # the tick is written down, and committed
+    assert there["get a tick"] == 0
+    assert rows[3]["state bytes"] > 0
+    (goal,) = scale._goals_of_store(rows)
+    assert (goal.measured, goal.met) == (2, False)
+    assert "AWS_ENDPOINT" not in os.environ

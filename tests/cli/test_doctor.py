@@ -78,3 +78,18 @@ def test_a_master_that_is_none_fails_with_the_reason(tmp_path: Path) -> None:
     code, found = findings("--data-dir", str(tmp_path), "--port", "0", "--master", "sc://h:1")
     assert code == 1
     assert "Spark Connect" in found["master"]["found"]
+
+
+def test_a_store_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
+    store = (tmp_path / "store").as_uri()
+    code, found = findings("--data-dir", str(tmp_path), "--port", "0", "--store", store)
+    assert code == 0
+    assert list(found)[-3:] == ["store", "conditional put", "put and get"]
+    assert {f["verdict"] for f in list(found.values())[-3:]} == {"ok"}
+    assert not [p for p in (tmp_path / "store").rglob("*") if p.is_file()]
+
+
+def test_no_store_fails_with_what_to_do(tmp_path: Path) -> None:
+    code, found = findings("--data-dir", str(tmp_path), "--port", "0", "--store", "s3:/bucket")
+    assert code == 1
+    assert "s3://bucket/folder" in found["store"]["advice"]

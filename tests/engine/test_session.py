@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from thalweg.engine import session
-from thalweg.engine.session import SessionError, spark_session
+from thalweg.engine.session import SessionError, default_settings, spark_session
 
 
 def _run(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -124,3 +124,13 @@ def test_local_cluster_runs_on_two_executors_and_leaves_the_installation_alone()
         """
     )
     assert run.stdout.splitlines() == ["2", "set()"], run.stdout + run.stderr
+
+
+def test_the_driver_of_a_cluster_does_without_the_optimising_compiler():
+    """Its JVM only schedules; where tasks run in it, it reads and sends as well."""
+    option = "-XX:TieredStopAtLevel=1"
+    for master in ("local-cluster[2,1,1024]", "spark://host:7077"):
+        assert option in default_settings(master)["spark.driver.extraJavaOptions"]
+        assert option not in default_settings(master)["spark.executor.extraJavaOptions"]
+    for master in ("local", "local[2]", "local[*]"):
+        assert option not in default_settings(master)["spark.driver.extraJavaOptions"]

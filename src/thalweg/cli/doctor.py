@@ -25,16 +25,23 @@ def doctor(
     master: Annotated[
         str | None, typer.Option(help="A Spark master, to be looked at from its own tasks.")
     ] = None,
+    store: Annotated[
+        str | None, typer.Option(help="An object store, to be tried, as s3://BUCKET/FOLDER.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check Java, Python, packages, memory, disk and port, and with --master what a cluster lacks.
-    The exit code is 1 if something is missing."""
+    """Check Java, Python, packages, memory, disk and port, with --master what a cluster lacks, and
+    with --store what an object store can do. The exit code is 1 if something is missing."""
     surroundings = Surroundings(data_dir, host, port)
     findings = [check(surroundings) for check in CHECKS]
+    if store is not None:
+        from thalweg.engine.store_checks import check_store
+
+        findings += [Finding(*found) for found in check_store(store)]
     if master is not None and not any(f.verdict == "failed" for f in findings):
         from thalweg.engine.cluster_checks import check_cluster
 
-        findings += [Finding(*found) for found in check_cluster(master, data_dir)]
+        findings += [Finding(*found) for found in check_cluster(master, data_dir, store or "")]
     if as_json:
         emit_json([asdict(f) for f in findings])
     else:
@@ -49,4 +56,4 @@ def _print(findings: list[Finding]) -> None:
     console = stdout_console()
     for f in findings:
         advice = f"  → {escape(f.advice)}" if f.advice else ""
-        console.print(f"{_MARKS[f.verdict]} {f.what:<14} {escape(f.found)}{advice}", soft_wrap=True)
+        console.print(f"{_MARKS[f.verdict]} {f.what:<15} {escape(f.found)}{advice}", soft_wrap=True)

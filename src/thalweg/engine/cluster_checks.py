@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import sys
 import threading
@@ -16,20 +17,16 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
+from thalweg.engine.failures import Unavailable
 from thalweg.engine.session import SessionError, spark_session
+from thalweg.engine.shared.state.remote.objects import Objects
 from thalweg.engine.shared.tick.resident_jobs import slots_of
+from thalweg.engine.store_checks import TRIES, Check
 
 PACKAGES = ("thalweg", "polars", "pyarrow", "numpy", "msgspec", "xxhash", "rustworkx")
 _LOOKS = 4  # tasks for each slot, so that all executors get some
 _TASK_S = 0.2
 _CONNECT_S = 5.0
-
-
-class Check(NamedTuple):
-    what: str
-    verdict: str  # ok, warning, failed
-    found: str
-    advice: str = ""
 
 
 class Seen(NamedTuple):
@@ -39,39 +36,41 @@ class Seen(NamedTuple):
     executor: str
     python: str
     packages: tuple[tuple[str, str], ...]
-    folder: str  # "" or why the data directory is not the driver's
+    folder: str  # "" or why the data directory, or the store, is not the driver's
     driver: str  # "" or why the driver can't be reached
 
 
-def check_cluster(master: str, folder: Path) -> list[Check]:
-    """A line for each thing that matters; the first that makes all others pointless alone."""
+def check_cluster(master: str, folder: Path, store: str = "") -> list[Check]:
+    """A line for each thing that matters; the first that makes all others pointless alone. With an
+    object store executors need that, and no common folder."""
     try:
         spark = spark_session(master)
     except SessionError as error:
         return [Check("master", "failed", str(error))]
     try:
-        return _checks(spark, master, folder)
+        return _checks(spark, master, folder, store)
     finally:
         spark.stop()
 
 
-def _checks(spark: SparkSession, master: str, folder: Path) -> list[Check]:
+def _checks(spark: SparkSession, master: str, folder: Path, store: str) -> list[Check]:
     context = spark.sparkContext
     context.parallelize(range(2), 2).count()  # whose executors are on their way, they come
     slots = slots_of(context)
-    folder.mkdir(parents=True, exist_ok=True)
-    token = folder.resolve() / f".doctor-{uuid.uuid4().hex}"
-    token.write_text(token.name)
+    place = store or _made(folder).as_uri()
+    token = f"{TRIES}/{uuid.uuid4().hex}/"
+    objects = Objects(place, patient=False)
+    objects.put(f"{token}driver", token.encode())
     host = context.getConf().get("spark.driver.host") or "127.0.0.1"
     with _Door(context.getConf().get("spark.driver.bindAddress") or host) as door:
         try:
-            look = _looking(str(token), (host, door.port))
+            look = _looking(place, token, (host, door.port))
             count = max(1, slots) * _LOOKS
             seen = context.parallelize(range(count), count).mapPartitions(look).collect()
-            written = {p.name for p in token.parent.glob(f"{token.name}-*")}
+            written = set(objects.keys(token))
         finally:
-            for left in token.parent.glob(f"{token.name}*"):
-                left.unlink(missing_ok=True)
+            objects.delete(objects.keys(token))
+            shutil.rmtree(folder / TRIES, ignore_errors=True)
     hosts = sorted({s.host for s in seen})
     executors = sorted({s.executor for s in seen})
     where = f"{len(executors)} executors on {', '.join(hosts)}"
@@ -80,9 +79,14 @@ def _checks(spark: SparkSession, master: str, folder: Path) -> list[Check]:
         _slots(slots),
         _python(seen),
         _packages(seen),
-        _folder(seen, token.parent, {f"{token.name}-{s.executor}" for s in seen} <= written),
+        _folder(seen, store or str(folder), {f"{token}{s.executor}" for s in seen} <= written),
         _driver(seen, host),
     ]
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder.resolve()
 
 
 def _slots(slots: int) -> Check:
@@ -117,13 +121,21 @@ def _packages(seen: list[Seen]) -> Check:
     return Check("packages there", "ok", f"the same {len(own)} versions everywhere")
 
 
-def _folder(seen: list[Seen], folder: Path, came_back: bool) -> Check:
+def _folder(seen: list[Seen], place: str, came_back: bool) -> Check:
+    what, advice = (
+        ("store there", "state is in the store: give executors its address and keys, as AWS_…")
+        if "://" in place
+        else (
+            "shared dir",
+            "state is shared by files: put --data-dir on a file system that all machines mount, "
+            "or use --store",
+        )
+    )
     wrong = sorted({f"{s.host}: {s.folder}" for s in seen if s.folder})
     if wrong or not came_back:
-        found = ", ".join(wrong) or f"{folder}: what executors write is not seen here"
-        advice = "state is shared by files: put --data-dir on a file system that all machines mount"
-        return Check("shared dir", "failed", found, advice)
-    return Check("shared dir", "ok", f"{folder} is the same folder everywhere")
+        found = ", ".join(wrong) or f"{place}: what executors write is not seen here"
+        return Check(what, "failed", found, advice)
+    return Check(what, "ok", f"{place} is the same everywhere")
 
 
 def _driver(seen: list[Seen], host: str) -> Check:
@@ -151,20 +163,22 @@ def _own_packages() -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _looking(token: str, address: tuple[str, int]):  # type: ignore[no-untyped-def]
+def _looking(place: str, token: str, address: tuple[str, int]):  # type: ignore[no-untyped-def]
     def look(rows: Iterator[int]) -> Iterator[Seen]:
         list(rows)
         time.sleep(_TASK_S)
         host = socket.gethostname()
         executor = f"{host}-{os.getppid()}"  # its daemon of workers
-        path = Path(token)
         folder = ""
         try:
-            if path.read_text() != path.name:
-                folder = f"{path.parent} is another folder there"
-            Path(f"{token}-{executor}").write_text("")
-        except OSError as error:
-            folder = f"{path.parent}: {error.strerror}"
+            objects = Objects(place, patient=False)
+            if objects.get(f"{token}driver") != token.encode():
+                folder = f"{place} is another one there"
+            objects.put(f"{token}{executor}", b"")
+        except FileNotFoundError:
+            folder = f"{place} does not have there what the driver has put"
+        except (OSError, ValueError, Unavailable) as error:
+            folder = str(error)
         driver = ""
         try:
             socket.create_connection(address, _CONNECT_S).close()

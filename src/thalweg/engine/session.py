@@ -124,6 +124,10 @@ def default_settings(master: str) -> dict[str, str]:
     # Only a process's first session can add classes to its JVM: so they come if they are there.
     if jars := connector_jars():
         settings["spark.jars"] = ",".join(map(str, jars))
+    if not re.fullmatch(r"local(\[.*\])?", master):
+        # The driver's JVM then only schedules: an optimising compiler would cost it more than it
+        # will ever save, and half of what a tick costs the driver.
+        settings["spark.driver.extraJavaOptions"] += " -XX:TieredStopAtLevel=1"
     if master.startswith("local"):
         settings |= {
             "spark.driver.host": "127.0.0.1",

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,11 @@ from thalweg.engine.shared.state import runs, segments, store
 from thalweg.engine.shared.tick import commit, delivery, messages
 from thalweg.engine.shared.tick.executors import Executor, InProcess
 from thalweg.engine.sinks import append, parquet
-from thalweg.engine.sinks.base import SinkOutlet, open_where_it_was
+from thalweg.engine.sinks.base import Sink, SinkOutlet, open_where_it_was
+from thalweg.engine.sinks.csv import CsvSink
 from thalweg.engine.sinks.jsonl import JsonLinesSink
 from thalweg.engine.sinks.parquet import ParquetSink
+from thalweg.engine.sinks.registry import open_sink
 from thalweg.plan.catalog import QueryDef, StreamDef
 
 SCRIPT = """
@@ -62,7 +65,13 @@ BATCHES, ROWS = 6, {"OpenAuction": 120, "ClosedAuction": 60}
 # --- what is run
 
 
-def run(folder: Path, executor: Executor, rows_for_more_tasks: int = 0) -> None:
+def run(
+    folder: Path,
+    executor: Executor,
+    rows_for_more_tasks: int = 0,
+    topics: dict[str, str] | None = None,
+    spark: Any = None,
+) -> None:
     """From wherever it was to the end of both streams, a tick after each pair of batches."""
     script = compile_script(SCRIPT)
     outlet = SinkOutlet()
@@ -77,12 +86,13 @@ def run(folder: Path, executor: Executor, rows_for_more_tasks: int = 0) -> None:
     for stream in script.catalog.streams():
         running.add_stream(stream)
     (late,) = compile_script(LATE_SCRIPT, script.catalog).queries
-    _stand(running, outlet, folder, script.queries)
+    sinks = partial(_topics, topics, spark) if topics else _files
+    _stand(running, outlet, folder, script.queries, sinks)
     if running.store.runs.begun([late.name]):
-        _stand(running, outlet, folder, [late])
+        _stand(running, outlet, folder, [late], sinks)
     for number in range(BATCHES):
         if number == LATE_AFTER == _ticks(running) and late.name not in running.roster.queries:
-            _stand(running, outlet, folder, [late])
+            _stand(running, outlet, folder, [late], sinks)
         for stream in script.catalog.streams():
             _push(running, stream, number)
         if _ticks(running) == number:
@@ -95,17 +105,29 @@ def run(folder: Path, executor: Executor, rows_for_more_tasks: int = 0) -> None:
 
 
 def _stand(
-    running: SharedEngine, outlet: SinkOutlet, folder: Path, queries: Sequence[QueryDef]
+    running: SharedEngine,
+    outlet: SinkOutlet,
+    folder: Path,
+    queries: Sequence[QueryDef],
+    sinks: Callable[[str, Path], dict[str, Sink]],
 ) -> None:
     running.add_queries(queries)
     for query in queries:
-        sinks = {
-            "lines": JsonLinesSink(folder / f"{query.name}.jsonl"),
-            "tables": ParquetSink(folder / query.name),
-        }
-        for name, sink in sinks.items():
+        for name, sink in sinks(query.name, folder).items():
             open_where_it_was(running.store, query.name, name, sink)
             outlet.attach(query.name, name, sink)
+
+
+def _files(query: str, folder: Path) -> dict[str, Sink]:
+    return {
+        "lines": JsonLinesSink(folder / f"{query}.jsonl"),
+        "tables": ParquetSink(folder / query),
+        "rows": CsvSink(folder / f"{query}.csv"),
+    }
+
+
+def _topics(topics: dict[str, str], spark: Any, query: str, folder: Path) -> dict[str, Sink]:
+    return {"topic": open_sink(topics[query], folder, spark)} if query in topics else {}
 
 
 def _ticks(running: SharedEngine) -> int:
@@ -296,6 +318,16 @@ POINTS: dict[str, Callable[[Countdown], None]] = {
 
 
 OF_LARGE_RESULTS = ("with a part encoded", "between two parts")
+OF_KAFKA = {
+    "with all parts encoded, before records": lambda due: _around_records(due, after=False),
+    "with records, before the commit": lambda due: _around_records(due, after=True),
+}
+
+
+def _around_records(due: Countdown, *, after: bool) -> None:
+    from thalweg.engine.sinks.kafka import KafkaSink
+
+    _dying(KafkaSink, "_send", due, after=after)
 
 
 def scenario(
@@ -316,15 +348,22 @@ def scenario(
 
 
 def scenario_on_spark(
-    folder: str, point: str | None = None, times: int = 1, rows_for_more_tasks: int = 0
+    folder: str,
+    point: str | None = None,
+    times: int = 1,
+    rows_for_more_tasks: int = 0,
+    topics: dict[str, str] | None = None,
 ) -> None:
+    """With topics, by query, all results are large, and go to Kafka only."""
     from thalweg.engine.session import spark_session
     from thalweg.engine.shared.tick.executors import OnResidents
 
     with spark_session("local[2]") as spark:
+        if topics:
+            delivery.LARGE, large.A_PART = 1, 40
         if point is not None:
-            POINTS[point](Countdown(times))
-        run(Path(folder), OnResidents(spark.sparkContext), rows_for_more_tasks)
+            {**POINTS, **OF_KAFKA}[point](Countdown(times))
+        run(Path(folder), OnResidents(spark.sparkContext), rows_for_more_tasks, topics, spark)
 
 
 def serve() -> None:

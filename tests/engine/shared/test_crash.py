@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 from tests.engine.shared.crashing import BATCHES, OF_LARGE_RESULTS, POINTS
+from tests.engine.topics import Topic
 
 QUERIES = ("sold", "sold_dear", "sold_late", "sellers", "latest", "buyers")
 
@@ -48,6 +49,7 @@ def server() -> Iterator[Server]:
 def output(folder: Path) -> dict[str, Any]:
     """All that a run leaves for others to read."""
     lines = {p.relative_to(folder): p.read_bytes() for p in sorted(folder.glob("*.jsonl"))}
+    lines |= {p.relative_to(folder): p.read_bytes() for p in sorted(folder.glob("*.csv"))}
     aside = {
         p.relative_to(folder): p.read_bytes()
         for p in sorted(folder.glob("data/*/*.jsonl"))
@@ -65,13 +67,15 @@ def expected(server: Server, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 
 
 def test_the_run_without_a_crash_says_something_in_every_way(expected: dict[str, Any]):
-    assert len(expected["lines"]) == len(QUERIES)
+    assert len(expected["lines"]) == 2 * len(QUERIES)
     assert len(expected["aside"]) == 4  # both streams have late and rejected tuples
     assert all(len(text.splitlines()) > 50 for text in expected["lines"].values())
     for query in QUERIES:
         assert len(expected["tables"][query]) == len(
             expected["lines"][Path(f"{query}.jsonl")].splitlines()
         )
+        rows = expected["lines"][Path(f"{query}.csv")].splitlines()
+        assert len(rows) == 1 + len(expected["tables"][query])
 
 
 @pytest.mark.parametrize(
@@ -93,7 +97,7 @@ def test_killed_at_a_point_and_started_again(server, expected, tmp_path, point, 
     ("point", "times"),
     [
         (None, 0),
-        *((point, times) for point in OF_LARGE_RESULTS for times in (1, 9)),
+        *((point, times) for point in OF_LARGE_RESULTS for times in (1, 9, 40)),
         ("between tasks and sinks", 2),
         ("before a Parquet file has its name", 9),
         ("between sinks and commit", 2),
@@ -144,3 +148,25 @@ def test_killed_between_tasks_and_sinks_on_spark(expected, tmp_path, rows_for_mo
     assert first.returncode == -signal.SIGKILL
     subprocess.run([*program, json.dumps(how)], timeout=100, check=True)
     assert output(tmp_path) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.kafka
+@pytest.mark.timeout(1800)
+def test_large_results_are_in_a_topic_once(expected, tmp_path, spark, broker):
+    """Of a query that runs alone, and of a member of a group; killed three times on the way."""
+    topics = {q: Topic(spark, broker, f"killed-{q}", 1) for q in ("sellers", "sold")}
+    program = [sys.executable, Path(__file__).with_name("crashing.py")]
+    how = {"folder": str(tmp_path), "topics": {q: t.uri for q, t in topics.items()}}
+    for point, times in (
+        ("with all parts encoded, before records", 2),
+        ("with records, before the commit", 2),
+        ("between sinks and commit", 2),
+    ):
+        killed = json.dumps({**how, "point": point, "times": times})
+        first = subprocess.run([*program, killed], timeout=400, check=False)
+        assert first.returncode == -signal.SIGKILL, point
+    subprocess.run([*program, json.dumps(how)], timeout=400, check=True)
+    for query, topic in topics.items():
+        lines = [value.decode() for _, value, _ in topic.received()]
+        assert lines == expected["lines"][Path(f"{query}.jsonl")].decode().splitlines()

@@ -26,9 +26,11 @@ def stream_of(statement: str) -> StreamDef:
 class Landed:
     """A data directory that only takes in; opening it again is a restart."""
 
-    def __init__(self, folder: Path, stream: StreamDef, **options: Any) -> None:
+    def __init__(
+        self, folder: Path, stream: StreamDef, *, objects: str = "", **options: Any
+    ) -> None:
         self.stream = stream
-        self.engine = SharedEngine(folder, durable=False)
+        self.engine = SharedEngine(folder, durable=False, objects=objects)
         self.engine.add_stream(stream)
         self.stop = threading.Event()
         self.feed = Feed(self.engine, stream, stop=self.stop, **options)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
+
 from thalweg.engine.shared.results.emission import Emission
+from thalweg.engine.shared.results.large import LargeEmission
 from thalweg.engine.sinks.append import AppendedFile
-from thalweg.engine.sinks.flat import flat
+from thalweg.engine.sinks.flat import flat, flat_names
+
+_DATETIME = "%Y-%m-%dT%H:%M:%S%.f"
 
 
 class CsvSink:
@@ -25,11 +30,14 @@ class CsvSink:
         self._file.open(None if committed is None else int(committed))
 
     def write(self, emission: Emission) -> None:
-        if emission.rows.height:
-            text = flat(emission).write_csv(
-                include_header=self._file.length == 0, datetime_format="%Y-%m-%dT%H:%M:%S%.f"
-            )
-            self._file.append(text.encode())
+        if emission.height and self._file.length == 0:
+            names = pl.DataFrame(schema=flat_names(emission.columns))
+            self._file.append(names.write_csv().encode())
+        if isinstance(emission, LargeEmission):
+            for _, path in emission.encoded(write_rows):
+                self._file.append_file(path)
+        elif emission.rows.height:
+            self._file.append(_text(emission))
         if emission.mark is not None:
             mark = f"{emission.mark.instant},end" + "," * len(emission.columns)
             self._file.append(f"{mark}\n".encode())
@@ -39,3 +47,13 @@ class CsvSink:
 
     def close(self) -> None:
         self._file.close()
+
+
+def write_rows(emission: Emission, path: Path) -> None:
+    """In a task: a part of what is much."""
+    path.write_bytes(_text(emission))
+
+
+def _text(emission: Emission) -> bytes:
+    rows = flat(emission)
+    return rows.write_csv(include_header=False, datetime_format=_DATETIME).encode()

@@ -5,18 +5,23 @@ With each tick, the topic's end is committed. After a crash the sink looks at wh
 end, and drops those rows of the repeated tick that are there already: exactly once from this
 writer. Records that Spark itself sends twice (a task that is run again) keep their ids, so that
 readers can tell.
+
+Large results are sorted and encoded by tasks, part by part, and sent by others: by one, where the
+topic's order is the query's, and by several where it is each key's.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
+from functools import partial
+from typing import cast
 
 import msgspec
 import polars as pl
 from py4j.protocol import Py4JError
-from pyspark.sql import Column, SparkSession
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from thalweg.engine.kafka import (
@@ -28,6 +33,7 @@ from thalweg.engine.kafka import (
     reason_of,
 )
 from thalweg.engine.shared.results.emission import Emission
+from thalweg.engine.shared.results.large import LargeEmission, Part
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.sinks.kafka_records import (
     CHANGES,
@@ -35,17 +41,21 @@ from thalweg.engine.sinks.kafka_records import (
     INSTANT,
     KEY,
     ORDINAL,
+    RECORDS,
     UPSERTS,
     VALUE,
+    ReadRecords,
     mark_record,
     records,
+    refusal,
+    write_records,
 )
 from thalweg.engine.sinks.options import SinkOptions
 
 QUERY, RUN = "query", "run"
 ID = (RUN, INSTANT, ORDINAL)  # headers: a row's id
 
-RowId = tuple[int, int, int]
+NOTHING = pl.DataFrame(schema=dict.fromkeys(ID, pl.Int64))
 
 
 class KafkaProgress(msgspec.Struct, frozen=True):
@@ -72,7 +82,7 @@ class KafkaSink:
         self._keys, self._form, self._settings = keys, form, dict(settings or {})
         plain = {name.removeprefix("kafka."): value for name, value in self._settings.items()}
         self._cluster = Cluster(spark, address, **plain)
-        self._there: set[RowId] = set()  # written, but never committed
+        self._there = NOTHING  # ids of what is written, but was never committed
         self._ends: dict[int, int] | None = None  # None after a write: to be asked for
 
     def open(self, committed: bytes | None) -> None:
@@ -85,22 +95,23 @@ class KafkaSink:
                 f"{self._address.topic} has no partition {self._partition}: it has {sorted(now)}, "
                 "to be chosen with OPTIONS (partition '…')"
             )
-        self._ends, self._there = now, set()
+        self._ends, self._there = now, NOTHING
         if committed is not None:
             ends = msgspec.json.decode(committed, type=KafkaProgress).ends
             self._there = self._found_between(ends, now)
 
     def write(self, emission: Emission) -> None:
+        there = self._there.filter(pl.col(RUN) == emission.run).drop(RUN)
+        if isinstance(emission, LargeEmission):
+            self._send_parts(emission, there)
+            return
         rows = records(emission, self._keys, self._form)
         if emission.mark is not None:
             rows = pl.concat([rows, mark_record(emission)])
-        known = [(instant, ordinal) for run, instant, ordinal in self._there if run == emission.run]
-        if known:
-            there = pl.DataFrame(known, schema=[INSTANT, ORDINAL], orient="row")
-            rows = rows.join(there, on=[INSTANT, ORDINAL], how="anti", maintain_order="left")
+        rows = rows.join(there, on=[INSTANT, ORDINAL], how="anti", maintain_order="left")
         if rows.height:
-            self._send(rows, emission)
-            self._ends = None
+            frame = self._spark.createDataFrame(rows.to_arrow()).coalesce(1)
+            self._send(frame.sortWithinPartitions(INSTANT, ORDINAL), emission)
 
     def progress(self) -> bytes:
         if self._ends is None:
@@ -110,8 +121,26 @@ class KafkaSink:
     def close(self) -> None:
         pass
 
-    def _send(self, rows: pl.DataFrame, emission: Emission) -> None:
-        table = rows.to_arrow()
+    def _send_parts(self, emission: LargeEmission, there: pl.DataFrame) -> None:
+        def encode(part: Part) -> partial[None]:
+            known = there.filter(pl.col(INSTANT).is_between(part.low, part.upto, closed="left"))
+            return partial(write_records, keys=self._keys, form=self._form, there=known)
+
+        try:
+            with emission.left_there(encode) as (folder, made):
+                names = [(place, name) for place, (_, name) in enumerate(made)]
+                parts = self._spark.createDataFrame(names, "place int, name string")
+                if not self._keys:
+                    parts = parts.coalesce(1).sortWithinPartitions("place")
+                rows = parts.select("name").mapInArrow(ReadRecords(folder), RECORDS)
+                if self._keys:
+                    rows = rows.repartition(KEY).sortWithinPartitions(INSTANT, ORDINAL)
+                self._send(rows, emission)
+        except (Py4JError, PySparkException) as error:
+            raise refusal(error) or error from None
+
+    def _send(self, rows: DataFrame, emission: Emission) -> None:
+        """Each of the frame's partitions in its order."""
         headers = F.array(
             _header(QUERY, F.lit(emission.query)),
             _header(RUN, F.lit(str(emission.run))),
@@ -122,8 +151,7 @@ class KafkaSink:
         partition = F.lit(self._partition).cast("int")
         if self._keys:
             partition = F.when(F.col(KEY).isNull(), partition)
-        ordered = self._spark.createDataFrame(table).coalesce(1)
-        sent = ordered.sortWithinPartitions(INSTANT, ORDINAL).select(
+        sent = rows.select(
             F.col(KEY).cast("binary"),
             F.col(VALUE).cast("binary"),
             partition.alias("partition"),
@@ -131,16 +159,17 @@ class KafkaSink:
         )
         writer = sent.write.format("kafka").options(**self._settings)
         writer = writer.option("topic", self._address.topic)
+        self._ends = None
         try:
             writer.option("kafka.bootstrap.servers", self._address.servers).save()
         except Py4JError as error:
             raise KafkaError(reason_of(error)) from None
 
-    def _found_between(self, starts: dict[int, int], ends: dict[int, int]) -> set[RowId]:
+    def _found_between(self, starts: dict[int, int], ends: dict[int, int]) -> pl.DataFrame:
         """Ids of the records in these ranges of offsets, whoever wrote them."""
         ranges = {p: (starts.get(p, 0), end) for p, end in ends.items()}
         if all(start >= end for start, end in ranges.values()):
-            return set()
+            return NOTHING
         reader = self._spark.read.format("kafka").options(
             **{
                 **self._settings,
@@ -151,13 +180,10 @@ class KafkaSink:
                 "endingOffsets": self._offsets({p: e for p, (_, e) in ranges.items()}),
             }
         )
-        found = set()
-        for (headers,) in reader.load().select("headers").collect():
-            by_name = {h.key: bytes(h.value).decode(errors="replace") for h in headers or []}
-            with suppress(KeyError, ValueError):  # somebody else's record
-                run, instant, ordinal = (int(by_name[name]) for name in ID)
-                found.add((run, instant, ordinal))
-        return found
+        # Somebody else's records have no such headers, or not with numbers.
+        ids = reader.load().select(*(_number(name) for name in ID))
+        found = cast(pl.DataFrame, pl.from_arrow(ids.dropna().distinct().toArrow()))
+        return found.select(pl.col(name).cast(pl.Int64) for name in ID)
 
     def _offsets(self, offsets: dict[int, int]) -> str:
         return json.dumps({self._address.topic: {str(p): o for p, o in offsets.items()}})
@@ -165,6 +191,12 @@ class KafkaSink:
 
 def _header(name: str, value: Column) -> Column:
     return F.struct(F.lit(name).alias("key"), value.cast("binary").alias("value"))
+
+
+def _number(name: str) -> Column:
+    """What a header of this name says."""
+    own = F.filter("headers", lambda h: h["key"] == F.lit(name))
+    return F.try_element_at(own, F.lit(1))["value"].cast("string").try_cast("long").alias(name)
 
 
 def open_kafka_sink(target: str, spark: SparkSession | None, given: Mapping[str, str]) -> KafkaSink:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
 import polars as pl
+import pyarrow as pa
 
 from thalweg.engine.shared.frames import OP, TS, name
 from thalweg.engine.shared.results.emission import Emission
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.sinks.encode import json_lines, json_rows, mark_line
 
@@ -13,6 +20,8 @@ KEY, VALUE, INSTANT, ORDINAL = "key", "value", "instant", "ordinal"
 CHANGES, UPSERTS = "changes", "upserts"
 FORMS = (CHANGES, UPSERTS)
 SCHEMA = {KEY: pl.String, VALUE: pl.String, INSTANT: pl.Int64, ORDINAL: pl.Int64}
+RECORDS = f"{KEY} string, {VALUE} string, {INSTANT} long, {ORDINAL} long"  # as Spark writes it
+_BATCH = 10_000
 
 
 def records(emission: Emission, keys: tuple[str, ...], form: str) -> pl.DataFrame:
@@ -72,3 +81,43 @@ def _place(emission: Emission, column: str) -> int:
             f"it has {', '.join(emission.columns)}"
         )
     return names.index(column.lower())
+
+
+# --- in tasks
+
+
+def write_records(
+    emission: Emission, path: Path, *, keys: tuple[str, ...], form: str, there: pl.DataFrame
+) -> None:
+    """A part of what is much, without what is there already."""
+    rows = records(emission, keys, form)
+    rows = rows.join(there, on=[INSTANT, ORDINAL], how="anti", maintain_order="left")
+    table = rows.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(_ARROW)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, _ARROW) as writer:
+        writer.write_table(table, max_chunksize=_BATCH)
+
+
+@dataclass(frozen=True)
+class ReadRecords:
+    """Names of files in, their records out, in order."""
+
+    folder: Folder
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for name_ in batch["name"].to_pylist():
+                with pa.memory_map(str(self.folder.get(name_))) as mapped:
+                    reader = pa.ipc.open_file(mapped)
+                    for i in range(reader.num_record_batches):
+                        yield reader.get_batch(i)
+
+
+_ARROW = pa.schema(
+    [(KEY, pa.string()), (VALUE, pa.string()), (INSTANT, pa.int64()), (ORDINAL, pa.int64())]
+)
+
+
+def refusal(error: BaseException) -> SinkError | None:
+    """What a task has refused, as Spark tells it among much else."""
+    found = re.search(r"SinkError: (.*)", str(error))
+    return None if found is None else SinkError(found[1])

@@ -16,6 +16,7 @@ from thalweg.engine.shared.ingest.landing import Positions, Receipt
 from thalweg.engine.shared.ingest.task_landing import Keys, Place, Written
 from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.names import source_folder
+from thalweg.engine.shared.state.watched import Watched
 from thalweg.plan.catalog import StreamDef
 
 log = logging.getLogger(__name__)
@@ -101,7 +102,7 @@ class Feed:
 
     @property
     def folder(self) -> Path:
-        """The source's own, in the data directory."""
+        """The source's own, on this machine's disk; what another machine needs is in the book."""
         return self.engine.folder / source_folder(self.stream.name)
 
     @property
@@ -175,13 +176,18 @@ class Feed:
 
     @property
     def _engine_landing(self) -> EngineLanding:
-        assert isinstance(self.engine.landing, EngineLanding), "lands_in_tasks says so"
+        assert isinstance(self.engine.landing, EngineLanding), "a recording has no book"
         return self.engine.landing
 
     # ---
 
     def resume_point(self, partition: int = 0) -> bytes | None:
         return self.engine.landing.resume_point(self.stream, partition)
+
+    @property
+    def watched(self) -> Watched:
+        """Which files a source of files that become more has taken."""
+        return self._engine_landing.store.watched
 
     def declare(self, partitions: list[int]) -> None:
         """Partitions that exist; the watermark waits for each of them."""

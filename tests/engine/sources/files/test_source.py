@@ -112,13 +112,6 @@ def test_a_folder_without_files_is_refused_when_it_is_read(tmp_path: Path):
         Landed(tmp_path / "data", stream).run(opened(stream, tmp_path))
 
 
-def test_only_spark_can_watch_a_folder(tmp_path: Path):
-    write_many(tmp_path / "in", "csv", [0, 5])
-    with pytest.raises(SourceError, match="only Spark can watch"):
-        open_source(numbered("in"), None, tmp_path)
-    open_source(numbered("in", "watch 'false'"), None, tmp_path)
-
-
 def test_parquet_columns_need_not_have_the_declared_types(tmp_path: Path):
     table = pl.DataFrame({"TEXT": ["a", "b"], "N": [1, 2], "ts": [1, 2], "more": [0, 0]})
     table.with_columns(pl.col("N").cast(pl.Int16)).write_parquet(tmp_path / "a.parquet")

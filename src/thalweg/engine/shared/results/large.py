@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,17 @@ import numpy as np
 import polars as pl
 from msgspec import structs
 
-from thalweg.engine.shared.frames import TS
+from thalweg.engine.shared.frames import MEMBER, TS
+from thalweg.engine.shared.groups.families import of_member
 from thalweg.engine.shared.results.emission import Emission
-from thalweg.engine.shared.results.results import in_order
+from thalweg.engine.shared.results.results import PUSHED, RESULTS, in_order
 from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.segments import Section, Segment, read_section
 
 LARGE = 200_000  # rows that a query says in one tick
 A_PART = 100_000  # rows, about
+
+NO_MEMBER = -1
 
 Encode = Callable[[Emission, Path], None]  # writes an emission's rows to a file; runs in tasks
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]  # a task for each item
@@ -34,7 +38,8 @@ Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]  # a task for 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a query says about the instants [low, upto)."""
+    """What a query says about the instants [low, upto). A family's member has its place there:
+    tasks have written its rows beside others', by member (`pushed`) or as an aggregate's."""
 
     query: str
     run: int
@@ -43,9 +48,22 @@ class Part:
     segments: tuple[Segment, ...]
     low: int
     upto: int
+    member: int = NO_MEMBER
+    is_pushed: bool = False
+
+    def read(self, segment: Segment) -> pl.DataFrame:
+        """What a segment has of it, in order, whatever the instants."""
+        section = Section(segment.bundle, segment.offset, segment.size)
+        frame = read_section(self.files / (PUSHED if self.is_pushed else RESULTS), section)
+        if self.member == NO_MEMBER:
+            return frame
+        if not self.is_pushed:
+            return of_member(frame, self.member)
+        first, last = np.searchsorted(frame[MEMBER].to_numpy(), [self.member, self.member + 1])
+        return frame.slice(int(first), int(last - first)).drop(MEMBER)
 
     def emission(self) -> Emission:
-        frames = [_between(_read(self.files, s), self.low, self.upto) for s in self.segments]
+        frames = [_between(self.read(s), self.low, self.upto) for s in self.segments]
         return Emission(self.query, self.run, self.columns, self.low, self.upto, in_order(frames))
 
 
@@ -66,25 +84,26 @@ class LargeEmission(Emission):
     """An emission whose rows need not come here: `encoded` has tasks make files of them. Who wants
     the rows gets them."""
 
-    def __init__(self, whole: Part, each: Each, merged: Callable[[], pl.DataFrame]) -> None:
+    def __init__(self, whole: Part, each: Each, height: int) -> None:
         given = (whole.query, whole.run, whole.columns, whole.low, whole.upto)
         for name, value in zip(("query", "run", "columns", "low", "upto"), given, strict=True):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "mark", None)
         object.__setattr__(self, "_whole", whole)
         object.__setattr__(self, "_each", each)
-        object.__setattr__(self, "_merged", merged)
+        object.__setattr__(self, "_height", height)
 
     @property
     def rows(self) -> pl.DataFrame:  # type: ignore[override]
         if "_rows" not in self.__dict__:
-            object.__setattr__(self, "_rows", self.__dict__["_merged"]())
+            object.__setattr__(self, "_rows", self._parted.emission().rows)
         found: pl.DataFrame = self.__dict__["_rows"]
         return found
 
     @property
     def height(self) -> int:
-        return sum(s.rows for s in self._parted.segments)
+        found: int = self.__dict__["_height"]
+        return found
 
     @property
     def _parted(self) -> Part:
@@ -92,15 +111,23 @@ class LargeEmission(Emission):
         return found
 
     def encoded(self, encode: Encode) -> Iterator[tuple[Part, Path]]:
-        """The parts in order, each with the file that a task has made of it, which goes after."""
-        whole = self._parted
-        parts = parts_of(whole)
-        work = [_Work(p, encode, uuid.uuid4().hex) for p in parts]
-        self.__dict__["_each"](_do, work)
-        folder = encoded_in(whole.files)
-        for one in work:
-            yield one.part, folder.get(one.name)
-            folder.remove([one.name])
+        """The parts in order, each with the file that a task has made of it; all go at the end."""
+        with self.left_there(lambda _: encode) as (folder, made):
+            for part, name in made:
+                yield part, folder.get(name)
+
+    @contextmanager
+    def left_there(
+        self, encode: Callable[[Part], Encode]
+    ) -> Iterator[tuple[Folder, list[tuple[Part, str]]]]:
+        """The same, for other tasks: the files stay where they are until this ends."""
+        folder = encoded_in(self._parted.files)
+        work = [_Work(p, encode(p), uuid.uuid4().hex) for p in parts_of(self._parted)]
+        try:
+            self.__dict__["_each"](_do, work)
+            yield folder, [(one.part, one.name) for one in work]
+        finally:
+            folder.remove(one.name for one in work)
 
 
 def encoded_in(files: Folder) -> Folder:
@@ -110,27 +137,14 @@ def encoded_in(files: Folder) -> Folder:
 
 def parts_of(whole: Part) -> list[Part]:
     """Cut between instants, by those of the longest segment: an instant is never divided."""
-    rows = sum(s.rows for s in whole.segments)
-    longest = max(whole.segments, key=lambda s: s.rows)
-    stamps = _stamps(_read(whole.files, longest))
-    count = max(1, rows // A_PART)
-    cuts = {int(stamps[len(stamps) * i // count]) for i in range(1, count)}
-    ends = [whole.low, *sorted(c for c in cuts if c > stamps[0]), whole.upto]
-    return [
-        Part(whole.query, whole.run, whole.columns, whole.files, whole.segments, low, upto)
-        for low, upto in pairwise(ends)
-    ]
-
-
-def _read(files: Folder, segment: Segment) -> pl.DataFrame:
-    section = Section(segment.bundle, segment.offset, segment.size)
-    return read_section(files / "results", section)
-
-
-def _stamps(frame: pl.DataFrame) -> np.ndarray:
-    return frame[TS].to_numpy()
+    stamps = [whole.read(s)[TS].to_numpy() for s in whole.segments]
+    count = max(1, sum(map(len, stamps)) // A_PART)
+    longest = max(stamps, key=len)
+    cuts = {int(longest[len(longest) * i // count]) for i in range(1, count)}
+    ends = [whole.low, *sorted(c for c in cuts if c > longest[0]), whole.upto]
+    return [replace(whole, low=low, upto=upto) for low, upto in pairwise(ends)]
 
 
 def _between(frame: pl.DataFrame, low: int, upto: int) -> pl.DataFrame:
-    first, last = np.searchsorted(_stamps(frame), [low, upto])
+    first, last = np.searchsorted(frame[TS].to_numpy(), [low, upto])
     return frame.slice(int(first), int(last - first))

@@ -11,13 +11,15 @@ from thalweg.engine.shared.frames import MEMBER, OP, TS, T, concat, data_schema
 from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.segments import Segment, SegmentReader
 
+RESULTS, PUSHED = "results", "pushed"  # folders: of queries and groups, of families
+
 
 class Results:
     """The result segments of one data directory."""
 
     def __init__(self, files: Folder) -> None:
         self.files = files
-        self.folder, self._pushed = files / "results", files / "pushed"
+        self.folder, self._pushed = files / RESULTS, files / PUSHED
         self._reader = SegmentReader()
         self._by_tick: dict[int, set[str]] | None = None  # files, once somebody has to know
 
@@ -32,13 +34,10 @@ class Results:
             [self._reader.read(self.folder, s).frame for s in segments], pl.DataFrame(schema=schema)
         )
 
-    def pushed_rows(self, segments: Sequence[Segment]) -> pl.DataFrame | None:
-        """A family's rows of one tick, from the tasks that made them."""
-        frames = [self._reader.read(self._pushed, s).frame for s in segments]
-        if len(frames) < 2:
-            return frames[0] if frames else None
-        columns = [c for c in frames[0].columns if c not in (MEMBER, TS, OP)]
-        return pl.concat(frames).sort(MEMBER, TS, OP, *columns, nulls_last=False)
+    def frames(self, segments: Sequence[Segment], *, pushed: bool) -> list[pl.DataFrame]:
+        """As tasks have made them."""
+        folder = self._pushed if pushed else self.folder
+        return [self._reader.read(folder, s).frame for s in segments]
 
     def note(self, bundle: str) -> None:
         """A file that has come outside of a tick."""
@@ -65,6 +64,14 @@ class Results:
         """Remove all other files: what a tick that failed has left behind."""
         self._reader.keep_only(self.folder, bundles)
         self.folder.sweep(bundles)
+
+
+def in_member_order(frames: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
+    """A family's rows from several tasks, each of which has them in order; None: no rows."""
+    if len(frames) < 2:
+        return frames[0] if frames else None
+    columns = [c for c in frames[0].columns if c not in (MEMBER, TS, OP)]
+    return pl.concat(frames).sort(MEMBER, TS, OP, *columns, nulls_last=False)
 
 
 def in_order(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -325,8 +325,8 @@ class Inputs:
     def delete(self, stream: str) -> None:
         """A later stream of the same name starts from nothing."""
         tables = (
-            "partitions batches landed shifted divided resume_points floors set_aside stems "
-            "kept_columns relations"
+            "partitions batches landed shifted divided resume_points watched watched_upto floors "
+            "set_aside stems kept_columns relations"
         )
         with self._db.transaction() as db:
             for table in tables.split():

@@ -69,6 +69,11 @@ CREATE INDEX IF NOT EXISTS batches_by_age ON batches (stream, partition, landed)
 CREATE TABLE IF NOT EXISTS resume_points (
     stream TEXT NOT NULL, partition INTEGER NOT NULL, value BLOB NOT NULL,
     PRIMARY KEY (stream, partition)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS watched (
+    stream TEXT NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL, batch INTEGER NOT NULL,
+    PRIMARY KEY (stream, path)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS watched_upto (
+    stream TEXT PRIMARY KEY, batch INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS floors (
     stream TEXT PRIMARY KEY, complete_from INTEGER NOT NULL, late_below INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS set_aside (

@@ -28,6 +28,7 @@ from thalweg.engine.shared.state.runs import Runs
 from thalweg.engine.shared.state.schema import FORMAT, META, TABLES
 from thalweg.engine.shared.state.segments import Segment
 from thalweg.engine.shared.state.versions import Versions
+from thalweg.engine.shared.state.watched import Watched
 
 BOOK = "book.sqlite"
 
@@ -57,6 +58,7 @@ class Store:
         self._db.executescript(TABLES)
         self.runs = Runs(self)
         self.inputs = Inputs(self)
+        self.watched = Watched(self)
         self.outputs = Outputs(self)
         self.versions = Versions(self)
         self._appended = Appended(self, self.files) if objects else None

@@ -10,7 +10,7 @@ from thalweg.engine.shared.ingest.side_files import set_aside
 from thalweg.engine.shared.results.contents import Contents
 from thalweg.engine.shared.results.emission import Outlet
 from thalweg.engine.shared.results.readers import Readers
-from thalweg.engine.shared.results.results import Results
+from thalweg.engine.shared.results.results import PUSHED, Results
 from thalweg.engine.shared.state.inputs import Relation, behind
 from thalweg.engine.shared.state.manifest import Manifest, Segments
 from thalweg.engine.shared.state.names import (
@@ -92,7 +92,7 @@ class Commit:
             store.write_tick(cut.number, None)
         self._manifest.replace(kept)
         (store.files / LANDED).remove(before - store.inputs.landed_files())
-        (store.files / "pushed").remove({s.bundle for r in reports for s in r.pushed})
+        (store.files / PUSHED).remove({s.bundle for r in reports for s in r.pushed})
         self._results.expire(expired, {s.bundle for s in said})
         if expired:
             self._contents.sweep()

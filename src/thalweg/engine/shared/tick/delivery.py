@@ -9,7 +9,7 @@ from operator import itemgetter
 import polars as pl
 
 from thalweg.engine.shared.compile.planning import Run
-from thalweg.engine.shared.frames import MEMBER
+from thalweg.engine.shared.frames import MEMBER, names
 from thalweg.engine.shared.groups.families import Family, by_member, changes, is_colocated
 from thalweg.engine.shared.groups.members import families_of
 from thalweg.engine.shared.groups.roster import Roster
@@ -24,7 +24,8 @@ from thalweg.engine.shared.results.emission import (
     TickOutput,
 )
 from thalweg.engine.shared.results.large import LARGE, Each, LargeEmission, Part
-from thalweg.engine.shared.results.results import Results
+from thalweg.engine.shared.results.large_members import large_members, without
+from thalweg.engine.shared.results.results import Results, in_member_order, in_order
 from thalweg.engine.shared.state.names import (
     ENDED,
     STARTED,
@@ -134,49 +135,75 @@ class Delivery:
                 yield self._emission(queries[name], segments, *said.range_of(queries[name]))
 
     def _emission(self, run: Run, segments: list[Segment], low: int, upto: int) -> Emission:
-        if self.each is not None and sum(s.rows for s in segments) >= LARGE:
+        height = sum(s.rows for s in segments)
+        if self.each is not None and height >= LARGE:
             files = self._results.files
             whole = Part(run.name, run.number, run.columns, files, tuple(segments), low, upto)
-            return LargeEmission(whole, self.each, lambda: self._results.rows(segments))
+            return LargeEmission(whole, self.each, height)
         rows = self._results.rows(segments)
         return Emission(run.name, run.number, run.columns, low, upto, rows)
 
-    def _family_emissions(self, said: _Said) -> Iterator[FamilyEmission]:
-        for name, wanted in self._wanted().items():
-            group = self._roster.groups[name]
-            for place, family in enumerate(wanted.families):
-                rows = self._family_rows(said, group, place, family)
-                if rows is not None and rows.height:
-                    runs, columns = wanted.runs[place], wanted.columns[place]
-                    range_ = said.range_of(group.run)
-                    yield FamilyEmission(family.members, runs, columns, *range_, rows)
+    def _family_emissions(self, said: _Said) -> Iterator[Emission | FamilyEmission]:
+        for group_name, wanted in self._wanted().items():
+            group = self._roster.groups[group_name]
+            for place in range(len(wanted.families)):
+                yield from self._of_family(said, group, wanted, place)
 
-    def _family_rows(
-        self, said: _Said, group: RunningGroup, place: int, family: Family
-    ) -> pl.DataFrame | None:
+    def _of_family(
+        self, said: _Said, group: RunningGroup, wanted: Pushed, place: int
+    ) -> Iterator[Emission | FamilyEmission]:
+        family = wanted.families[place]
+        runs, columns = wanted.runs[place], wanted.columns[place]
+        range_ = said.range_of(group.run)
         if group.runs_aggregates:
-            return self._aggregate_rows(said, group, family)
-        if said.cut.tasks == 1 or is_colocated(group.operator, family):
-            return self._results.pushed_rows(said.pushed_of(family_table(group.name, place)))
-        # Equal rows may be in different tasks.
+            segments, pushed, column = said.of(result_table(group.name)), False, names(1)[0]
+        elif said.cut.tasks == 1 or is_colocated(group.operator, family):
+            segments, pushed, column = said.pushed_of(family_table(group.name, place)), True, MEMBER
+        else:
+            rows = self._netted_rows(said, group, family)
+            if rows is not None and rows.height:
+                yield FamilyEmission(family.members, runs, columns, *range_, rows)
+            return
+        frames = self._results.frames(segments, pushed=pushed)
+        large: dict[int, int] = {}
+        if self.each is not None and sum(f.height for f in frames) >= LARGE:
+            large = large_members(frames, column, LARGE)
+        gone = set(self._gone(group, family)) if group.runs_aggregates else set()
+        for member, height in large.items():
+            if member not in gone:
+                whole = Part(
+                    family.members[member],
+                    runs[member],
+                    columns[member],
+                    self._results.files,
+                    tuple(segments),
+                    *range_,
+                    member,
+                    pushed,
+                )
+                assert self.each is not None
+                yield LargeEmission(whole, self.each, height)
+        left = without(frames, column, {*large, *gone})
+        rows = in_member_order(left) if pushed else _by_member(left)
+        if rows is not None and rows.height:
+            yield FamilyEmission(family.members, runs, columns, *range_, rows)
+
+    def _netted_rows(self, said: _Said, group: RunningGroup, family: Family) -> pl.DataFrame | None:
+        """Equal rows may be in different tasks."""
         parts = [said.of(result_table(group.name, part)) for part in (STARTED, ENDED)]
         if not any(parts):
             return None
         started, ended = (self._results.group_rows(of, group.operator) for of in parts)
         return changes(family, started, ended, *said.range_of(group.run))
 
-    def _aggregate_rows(
-        self, said: _Said, group: RunningGroup, family: Family
-    ) -> pl.DataFrame | None:
-        segments = said.of(result_table(group.name))
-        if not segments:
-            return None
-        rows = by_member(self._results.rows(segments))
+    def _gone(self, group: RunningGroup, family: Family) -> list[int]:
+        """Members whose aggregates run on, though they have left the group."""
         group_of = self._roster.group_of
-        gone = [i for i, m in enumerate(family.members) if group_of.get(m) != group.name]
-        if gone:
-            rows = rows.filter(~pl.col(MEMBER).is_in(pl.Series(gone, dtype=pl.UInt32).implode()))
-        return rows
+        return [i for i, m in enumerate(family.members) if group_of.get(m) != group.name]
+
+
+def _by_member(aggregates: list[pl.DataFrame]) -> pl.DataFrame | None:
+    return by_member(in_order(aggregates)) if aggregates else None
 
 
 class _Said:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
@@ -38,8 +38,9 @@ class Place:
     endings: tuple[str, ...] = ("",)  # of a folder's files that count
     allowed: AllowedFolders = ANYWHERE
 
-    def files(self) -> list[File]:
-        """Those that are there now; hidden ones, and those of Spark's own (`_…`), do not count."""
+    def files(self, known: Container[str] = ()) -> list[File]:
+        """Those that are there now, without what is known; hidden ones, and those of Spark's own
+        (`_…`), do not count."""
         found: Iterable[Path]
         if self.is_folder:
             found = (p for p in Path(self.path).iterdir() if p.name.lower().endswith(self.endings))
@@ -47,7 +48,11 @@ class Place:
             found = Path(self.path).glob(self.pattern)
         else:
             found = [Path(self.path)]
-        shown = [str(p) for p in found if p.is_file() and not p.name.startswith((".", "_"))]
+        shown = [
+            path
+            for p in found
+            if not p.name.startswith((".", "_")) and (path := str(p)) not in known and p.is_file()
+        ]
         for path in shown:
             self.check(path)  # a link may lead anywhere
         return [File(p, Path(p).stat().st_size) for p in sorted(shown, key=natural_key)]

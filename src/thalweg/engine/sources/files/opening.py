@@ -17,6 +17,7 @@ from thalweg.engine.sources.files.in_tasks import FilesInTasks, on_spark
 from thalweg.engine.sources.files.lines import Block, LineFormat
 from thalweg.engine.sources.files.locate import FORMATS, File, Place, format_of, locate
 from thalweg.engine.sources.files.source import FileSource
+from thalweg.engine.sources.files.watch import WatchedFiles
 from thalweg.engine.sources.options import Options
 from thalweg.engine.sources.rows import columns_of
 from thalweg.plan.catalog import StreamDef
@@ -58,15 +59,7 @@ def open_files(
             f"{stream.name}: files that are still to come can't be partitions: "
             "leave one of the two options out"
         )
-    if spark is None:
-        raise SourceError(
-            f"{stream.name}: only Spark can watch {place}: run with a Spark master, "
-            "or take what is there now with OPTIONS (watch 'false')"
-        )
-    # Spark takes a second to import: whoever does without it does not pay for it.
-    from thalweg.engine.sources.files.watch import WatchedFiles
-
-    return WatchedFiles(source, place, spark)
+    return WatchedFiles(source, place)
 
 
 def _check_first_header(place: Place, lines: LineFormat | None) -> None:

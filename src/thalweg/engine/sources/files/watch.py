@@ -1,54 +1,67 @@
-"""A folder or a pattern whose files become more: Structured Streaming finds them, each once."""
+"""A folder or a pattern whose files become more; the book knows which of them have been taken."""
 
 from __future__ import annotations
 
+import shutil
+import time
 from pathlib import Path
 
 import msgspec
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
+from thalweg.engine.shared.state.watched import Batch
 from thalweg.engine.sources.feed import Feed
-from thalweg.engine.sources.files.locate import File, Place, literally, natural_key, plain_path
+from thalweg.engine.sources.files.locate import File, Place, natural_key
 from thalweg.engine.sources.files.progress import FileProgress
 from thalweg.engine.sources.files.source import FileSource
+from thalweg.engine.sources.files.spark_checkpoint import read_checkpoint
 
 _LOOK_S = 0.25
-# Spark's source of whole files; a file's content is only read by those who ask for it.
-_FILES = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
+_LOOKING_SHARE = 5  # a large folder takes long to list: at most a fifth of the time goes there
 
 
 class WatchedFiles:
-    """Takes each file once, also across restarts. Never ends.
+    """Takes each file once, also across restarts and machines. Never ends.
 
     Files must appear whole: written elsewhere, or under a hidden name, and renamed.
     """
 
-    def __init__(self, source: FileSource, place: Place, spark: SparkSession) -> None:
-        self._source, self._place, self._session = source, place, spark.newSession()
+    def __init__(self, source: FileSource, place: Place) -> None:
+        self._source, self._place = source, place
         self._taken: dict[str, int] = {}  # how large files were when they were read
 
     def run(self, feed: Feed) -> None:
-        def take(found: DataFrame, batch: int) -> None:
-            """After a crash Spark repeats a batch with the same files: some rows may be known."""
-            files = [File(plain_path(row.path), row.length) for row in found.collect()]
-            for file in files:
-                self._place.check(file.path)
-            last = _last(feed)
-            done = last if last is not None and last.batch == batch else None
-            self._taken |= {file.path: file.size for file in files}
-            ordered = sorted(files, key=lambda file: natural_key(file.path))
-            self._source.read(feed, ordered, done, batch=batch)
+        name = feed.stream.name
+        _adopt_checkpoint(feed)
+        known = feed.watched.paths(name)
+        batch = feed.watched.begun(name)
+        looking_s = 0.0
+        while not feed.stopped:
+            if batch is None:
+                began = time.monotonic()
+                found = self._place.files(known)
+                looking_s = time.monotonic() - began
+                if found:
+                    batch = feed.watched.begin(name, [(f.path, f.size) for f in found])
+            if batch is not None:
+                self._take(feed, batch)
+                if feed.stopped:
+                    return  # perhaps in the middle of it
+                feed.watched.end(name, batch.number)
+                known |= {path for path, _ in batch.files}
+                batch = None
+            self._tell_growth(feed)
+            feed.wait(max(_LOOK_S, looking_s * _LOOKING_SHARE))
 
-        writer = self._found().writeStream.foreachBatch(take)
-        writer = writer.option("checkpointLocation", str(feed.folder / "checkpoint"))
-        query = writer.trigger(processingTime=f"{int(_LOOK_S * 1000)} milliseconds").start()
-        try:
-            while not feed.wait(_LOOK_S):
-                raise_if_failed(query)
-                self._tell_growth(feed)
-        finally:
-            query.stop()
+    def _take(self, feed: Feed, batch: Batch) -> None:
+        files = [File(path, size or _size(path)) for path, size in batch.files]
+        for file in files:
+            self._place.check(file.path)
+        point = feed.resume_point()
+        last = None if point is None else msgspec.json.decode(point, type=FileProgress)
+        done = last if last is not None and last.batch == batch.number else None
+        self._taken |= {file.path: file.size for file in files}
+        ordered = sorted(files, key=lambda file: natural_key(file.path))
+        self._source.read(feed, ordered, done, batch=batch.number)
 
     def _tell_growth(self, feed: Feed) -> None:
         """A file is read once: what is appended to it later is lost, and nobody should wonder."""
@@ -65,25 +78,19 @@ class WatchedFiles:
                     "this one alone with OPTIONS (watch 'true')"
                 )
 
-    def _found(self) -> DataFrame:
-        # Files that were written long ago count when they appear, however old they look.
-        options = {"maxFileAge": "36500d"}
-        if any(self._place.endings):
-            options["pathGlobFilter"] = f"*{{{','.join(self._place.endings)}}}"
-        path = literally(self._place.path)
-        if self._place.pattern is not None:
-            path = f"{path}/{self._place.pattern}"
-        reader = self._session.readStream.format("binaryFile").schema(_FILES)
-        return reader.options(**options).load(path).select("path", "length")
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0  # whoever reads it says so
 
 
-def _last(feed: Feed) -> FileProgress | None:
-    found = feed.resume_point()
-    return None if found is None else msgspec.json.decode(found, type=FileProgress)
-
-
-def raise_if_failed(query: StreamingQuery) -> None:
-    """A streaming query fails on a thread of its own."""
-    error = query.exception()
-    if error is not None:
-        raise error
+def _adopt_checkpoint(feed: Feed) -> None:
+    """Structured Streaming watched folders in earlier versions: go on where it was."""
+    checkpoint = feed.folder / "checkpoint"
+    if checkpoint.exists():
+        if not feed.watched.paths(feed.stream.name):
+            files, upto = read_checkpoint(checkpoint)
+            feed.watched.adopt(feed.stream.name, files, upto)
+        shutil.rmtree(checkpoint)

@@ -26,7 +26,7 @@ from thalweg.engine.shared.state.remote.wal import committed_since
 
 log = logging.getLogger(__name__)
 
-_LOG, _SNAPSHOTS = "log/", "book/"
+LOG, _SNAPSHOTS = "log/", "book/"
 _SNAPSHOT_BYTES = 16 << 20  # of log, before it is replaced by a snapshot
 _RETRY_S = 1.0
 
@@ -61,7 +61,7 @@ class BookLog:
     def take_over(self) -> bool:
         """Become the owner, and bring the book here as it is in the store; whether there was one.
         Raises Unavailable."""
-        while keys := self._objects.keys(_LOG):
+        while keys := self._objects.keys(LOG):
             self._number = _number_of(keys[-1])
             try:
                 self._create(Entry(self._owner))
@@ -106,7 +106,7 @@ class BookLog:
         """Replace the log by the book itself; what is in both is there twice for a moment."""
         ((busy, *_),) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         assert not busy, "nobody else reads the book"
-        older = [*self._objects.keys(_LOG), *self._objects.keys(_SNAPSHOTS)]
+        older = [*self._objects.keys(LOG), *self._objects.keys(_SNAPSHOTS)]
         name = f"{_SNAPSHOTS}{uuid.uuid4().hex}"
         self._patiently(lambda: self._objects.put(name, self._book.read_bytes()))
         self._create(Entry(self._owner, snapshot=name))
@@ -115,7 +115,7 @@ class BookLog:
 
     def _create(self, entry: Entry) -> None:
         packed = msgspec.msgpack.encode(entry)
-        key = f"{_LOG}{self._number + 1:012d}"
+        key = f"{LOG}{self._number + 1:012d}"
         try:
             self._patiently(lambda: self._objects.create(key, packed))
         except Taken as error:

@@ -7,6 +7,7 @@ one, and a repeated `put` does no harm. `create` is the one operation that tells
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -29,9 +30,11 @@ T = TypeVar("T")
 _AGAIN_AFTER_S = (0.05, 0.2, 0.8)
 _RETRIES: Any = {"max_retries": 8, "retry_timeout": timedelta(seconds=30)}
 _OPTIONS: Any = {"allow_http": True, "timeout": timedelta(seconds=60)}
-
+_RETRIES_OF_THE_IMPATIENT: Any = {"max_retries": 2, "retry_timeout": timedelta(seconds=5)}
+_OPTIONS_OF_THE_IMPATIENT: Any = {"allow_http": True, "timeout": timedelta(seconds=10)}
 
 _DISCARDED_AT_ONCE = 200
+_CODE = re.compile(r"<Code>(\w+)</Code>")
 
 
 class Taken(Exception):
@@ -41,13 +44,17 @@ class Taken(Exception):
 class Objects:
     """`url` as in s3://bucket/folder; keys and endpoint come from the usual AWS_ variables."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, patient: bool = True) -> None:
+        """Who is not patient is told of a store that does not answer within seconds."""
         self.url = url
-        local = url.startswith(("file:", "memory:"))
-        options: dict[str, Any] = (
-            {} if local else {"client_options": _OPTIONS, "retry_config": _RETRIES}
-        )
-        if url.startswith("file:"):
+        self._again_after_s = _AGAIN_AFTER_S if patient else ()
+        options: dict[str, Any] = {"client_options": _OPTIONS, "retry_config": _RETRIES}
+        if not patient:
+            options["client_options"] = _OPTIONS_OF_THE_IMPATIENT
+            options["retry_config"] = _RETRIES_OF_THE_IMPATIENT
+        if url.startswith("memory:"):
+            options = {}
+        elif url.startswith("file:"):
             options = {"mkdir": True}
         try:
             self._store = from_url(url, **options)
@@ -117,7 +124,7 @@ class Objects:
 
     def _done(self, request: Callable[[], T], size: int = 0) -> T:
         """All requests may be repeated: `create` knows its own content again."""
-        for wait_s in (*_AGAIN_AFTER_S, None):
+        for wait_s in (*self._again_after_s, None):
             with self._counting:
                 self.requests += 1
                 self.bytes_put += size
@@ -134,7 +141,13 @@ class Objects:
 
 
 def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0][:300] if str(error).strip() else repr(error)
+    """What a person needs of it; S3 servers give their reason in XML, behind the first line."""
+    text = str(error).strip()
+    if not text:
+        return repr(error)
+    reason = _CODE.search(text)
+    first = text.splitlines()[0].partition("<?xml")[0].rstrip(" :")[:300]
+    return f"{first}: {reason[1]}" if reason else first
 
 
 @lru_cache(maxsize=64)
