@@ -52,7 +52,7 @@ def test_a_service_is_started_in_the_background_and_stopped(tmp_path: Path) -> N
         assert thalweg("ps", "--url", said["url"]).returncode == 0
         second = thalweg("dev", "--detach", *arguments)
         assert second.returncode == 2
-        assert "can't listen on" in second.stderr
+        assert f"it runs already, as process {said['pid']}: `thalweg dev --stop" in second.stderr
         elsewhere = thalweg("dev", "--detach", *arguments[:-1], str(free_port()))
         assert elsewhere.returncode == 2  # the folder is taken, as the port was
         assert "is in use by process" in elsewhere.stderr

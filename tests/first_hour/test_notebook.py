@@ -1,23 +1,12 @@
-"""Python blocks of the pages, run as a notebook runs its cells: in one process, again and again,
-with the last expression displayed and a cell interrupted."""
+"""Python blocks of the pages, run in a notebook: again and again, in another order, interrupted."""
 
-import ast
-import contextlib
-import io
-import os
 import re
-import signal
 import textwrap
-import threading
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-from thalweg import Thalweg
-from thalweg.cql import CqlError
+from tests.first_hour.notebook import CellError, Notebook
 
 ROOT = Path(__file__).parents[2]
 COOKBOOK = re.findall(
@@ -32,60 +21,19 @@ _BLOCK = re.search(
     re.M,
 )
 README = textwrap.dedent(_BLOCK[0]) if _BLOCK else ""
-EMPTY = {"br", "img", "meta", "link", "input", "hr"}
 
 
-class Balanced(HTMLParser):
-    """HTML in which every tag is closed, in order."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.feed(text)
-        self.close()
-        assert not self.open, self.open
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        if tag not in EMPTY:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
-class Notebook:
-    """Cells share their names; the value of a last expression is shown, as HTML if it can be."""
-
-    def __init__(self) -> None:
-        self.names: dict[str, Any] = {}
-
-    def run(self, cell: str) -> str:
-        """What stands below the cell."""
-        tree, printed = ast.parse(cell), io.StringIO()
-        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-        with contextlib.redirect_stdout(printed):
-            exec(compile(tree, "<cell>", "exec"), self.names)
-            value = None
-            if isinstance(last, ast.Expr):
-                value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), self.names)
-        return printed.getvalue() + self._shown(value)
-
-    def _shown(self, value: Any) -> str:
-        if value is None:
-            return ""
-        if not hasattr(value, "_repr_html_"):
-            return repr(value)
-        text = str(value._repr_html_())
-        Balanced(text)
-        return text
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Notebook]:
+    started = Notebook()
+    yield started
+    started.close()
 
 
 @pytest.fixture
-def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
-    monkeypatch.chdir(tmp_path)
-    yield Notebook()
-    if Thalweg._running is not None:
-        Thalweg._running.close()
+def notebook(kernel: Notebook, tmp_path: Path) -> Notebook:
+    kernel.begin(tmp_path)
+    return kernel
 
 
 def test_the_cookbooks_cells_run_again_and_again(notebook: Notebook) -> None:
@@ -99,7 +47,8 @@ def test_the_cookbooks_cells_run_again_and_again(notebook: Notebook) -> None:
     assert "0 + {'symbol': 'A', 'cents': 100}" in followed
     assert "Trade" in session
     assert "best" in session
-    assert [q.name for q in notebook.names["session"].queries] == ["best"]  # run three times
+    names = notebook.run("[q.name for q in session.queries]")
+    assert names == "['best']"  # run three times
     # Cells in another order, too.
     for cell in reversed(COOKBOOK):
         notebook.run(cell)
@@ -110,7 +59,7 @@ def test_the_readmes_cell_runs_again(notebook: Notebook) -> None:
         shown = notebook.run(README)
         assert "<b>hot</b>" in shown
         assert '<td class="t">roof</td>' in shown
-    assert len(notebook.names["session"].queries) == 1
+    assert notebook.run("len(session.queries)") == "1"
 
 
 def test_the_python_pages_cells_run_in_order(notebook: Notebook) -> None:
@@ -122,11 +71,12 @@ def test_the_python_pages_cells_run_in_order(notebook: Notebook) -> None:
 
 def test_a_cell_that_follows_is_interrupted_and_the_notebook_goes_on(notebook: Notebook) -> None:
     notebook.run(README)
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        notebook.run("for change in hot.results(follow=True):\n    seen = change")
-    timer.join()
+    with pytest.raises(CellError) as ended:
+        notebook.run(
+            "for change in hot.results(follow=True):\n    print(change.row['sensor'], flush=True)",
+            interrupt_at="roof",
+        )
+    assert ended.value.name == "KeyboardInterrupt"
     notebook.run("session.stream('Reading').push({'ts': 9, 'sensor': 'oven', 'celsius': 180.0})")
     notebook.run("session.stream('Reading').push({'ts': 10, 'sensor': 'oven', 'celsius': 18.0})")
     assert "oven" in notebook.run("session.settle()\nhot")
@@ -135,10 +85,11 @@ def test_a_cell_that_follows_is_interrupted_and_the_notebook_goes_on(notebook: N
 
 def test_a_mistake_in_a_cell_leaves_all_as_it_was(notebook: Notebook) -> None:
     notebook.run(README)
-    with pytest.raises(CqlError, match='did you mean "celsius"') as mistake:
+    with pytest.raises(CellError, match='did you mean "celsius"') as mistake:
         notebook.run("session.cql('CREATE QUERY x AS SELECT celsus FROM Reading [Now]')")
+    assert mistake.value.name == "CqlError"
     assert "^^^^^^" in str(mistake.value)
-    with pytest.raises(CqlError, match="CREATE STREAM IF NOT EXISTS leaves it as it is"):
+    with pytest.raises(CellError, match="CREATE STREAM IF NOT EXISTS leaves it as it is"):
         notebook.run("session.cql('CREATE STREAM Reading (a INTEGER) TIMESTAMP BY ts')")
     assert "<b>hot</b>" in notebook.run("hot")
 

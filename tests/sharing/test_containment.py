@@ -138,7 +138,7 @@ def test_auctions_closed_within_five_hours_contain_those_closed_within_three() -
     assert contains(five, three)
     answer = contains(three, five)
     assert not answer
-    assert answer.reason == "OpenAuction [Range 5 h] is longer than OpenAuction [Range 3 h]"
+    assert answer.reason == "OpenAuction [Range 5 hours] is longer than OpenAuction [Range 3 hours]"
     assert not equivalent(three, five)
 
 

@@ -43,10 +43,8 @@ def start_detached(data_dir: Path, *, as_json: bool) -> None:
         emit_json({**started, "pid": process.pid})
         return
     emit(started["url"])
-    stop = "thalweg dev --stop"
-    if data_dir != DEFAULT_FOLDER:
-        stop += f" --data-dir {shlex.quote(str(data_dir))}"
-    note(f"running as process {process.pid}; log: {plain(str(log))}; stop it with `{plain(stop)}`")
+    stop = plain(stop_command(data_dir))
+    note(f"running as process {process.pid}; log: {plain(str(log))}; stop it with `{stop}`")
 
 
 def _first_line(process: subprocess.Popen[str]) -> str:
@@ -91,6 +89,23 @@ def stop_detached(data_dir: Path) -> None:
     finally:
         os.close(file)
     note(f"[green]✓[/] process {pid} has stopped")
+
+
+def user_of(data_dir: Path) -> int | None:
+    """The process that has the data directory; None if none has it."""
+    try:
+        file = os.open(data_dir / "lock", os.O_RDWR)
+    except OSError:
+        return None
+    try:
+        return None if _is_free(file) else int(os.read(file, 20))
+    finally:
+        os.close(file)
+
+
+def stop_command(data_dir: Path) -> str:
+    named = "" if data_dir == DEFAULT_FOLDER else f" --data-dir {shlex.quote(str(data_dir))}"
+    return f"thalweg dev --stop{named}"
 
 
 def _is_free(file: int) -> bool:

@@ -81,7 +81,7 @@ def dev(
         try:
             listener = listen_on(host, port)
         except AddressInUse as error:
-            raise CommandFailed(str(error), BAD_INPUT) from None
+            raise CommandFailed(_who_has(data_dir) or str(error), BAD_INPUT) from None
         signal.signal(signal.SIGTERM, interrupt)
         log_to_stderr()
         url = f"http://{host}:{listener.getsockname()[1]}"
@@ -108,6 +108,16 @@ def dev(
             if site is not None:
                 note("stopping: the tick that runs is finished first")
                 site.close()
+
+
+def _who_has(data_dir: Path) -> str | None:
+    """Who starts the same service twice has no need of another port."""
+    from thalweg.cli.detached import stop_command, user_of
+
+    process = user_of(data_dir)
+    if process is None:
+        return None
+    return f"it runs already, as process {process}: `{stop_command(data_dir)}` stops it"
 
 
 def interrupt(*_: object) -> None:

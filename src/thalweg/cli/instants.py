@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from thalweg.plan.moments import moment_text
+
 BEGINNING = -(1 << 62)  # before all instants
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND_US = 1_000_000
 _YEAR_1_US = -62_135_596_800_000_000
 
 
@@ -23,11 +22,4 @@ class Instants:
             return "the beginning"  # from which on a table's first rows hold
         if self._resolution_us is None:
             return str(instant)
-        try:
-            moment = _EPOCH + timedelta(microseconds=instant * self._resolution_us)
-        except OverflowError:
-            return str(instant)
-        text = moment.strftime("%Y-%m-%d %H:%M:%S")
-        if self._resolution_us % _SECOND_US == 0:
-            return text
-        return f"{text}.{moment.microsecond // 1000:03d}"
+        return moment_text(instant, self._resolution_us)

@@ -106,9 +106,8 @@ class _Total:
             note(f"[green]✓[/] {plain(line)}")
         for line in self.notes[:MOST_NAMED]:
             note(f"[green]✓[/] {plain(line)}")
-        if self.written:
-            what = "statement" if self.written == 1 else "statements"
-            note(f"[green]✓[/] rows changed by {self.written:,} {what}")
+        for line in rows_changed(self.written):
+            note(f"[green]✓[/] {line}")
         if not self.done and not self.errors:
             note("nothing to do: no statement in it")
         for error in self.errors:
@@ -132,6 +131,12 @@ def summary(changes: list[dict[str, Any]]) -> list[str]:
                 parts += [f"{kind} {name}" for name in names]
         lines.append(f"{verb} {', '.join(parts)}")
     return lines
+
+
+def rows_changed(statements: int) -> list[str]:
+    """What is said of INSERT and DELETE; nothing where there is none."""
+    what = "statement" if statements == 1 else "statements"
+    return [f"rows changed by {statements:,} {what}"] if statements else []
 
 
 def plural(kind: str) -> str:

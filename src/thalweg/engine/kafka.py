@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from contextlib import closing
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 from thalweg.engine.failures import Unavailable
 
 TIMEOUT_MS = 20_000
+CONNECT_S = 3.0
 _ADDRESS = re.compile(r"(?:kafka:)?(?://)?(?P<servers>[^/\s]+:\d+)/(?P<topic>[A-Za-z0-9._-]+)")
 
 
@@ -79,6 +81,16 @@ class Cluster:
             raise KafkaError(self._explained(str(error))) from None
         return {tp.partition(): found[tp].offset() for tp in found}
 
+    def check_producer(self) -> None:
+        """Raises KafkaError where Kafka's own client does not take the settings."""
+        kafka = self._jvm.org.apache.kafka
+        as_bytes = kafka.common.serialization.ByteArraySerializer().getClass().getName()
+        serializers = {"key.serializer": as_bytes, "value.serializer": as_bytes}
+        try:
+            kafka.clients.producer.ProducerConfig(self._map({**self._settings, **serializers}))
+        except (Py4JError, TypeError) as error:
+            raise KafkaError(f"Kafka's client refuses a setting: {reason_of(error)}") from None
+
     def create(self, partitions: int) -> None:
         """A new topic."""
         topics = self._jvm.java.util.ArrayList()
@@ -88,6 +100,8 @@ class Cluster:
             _answer(admin.createTopics(topics).all())
 
     def _admin(self) -> Any:
+        if not any(_answers(server) for server in self._address.servers.split(",")):
+            raise KafkaError(self._no_answer())  # at once: Kafka's client would try for long
         try:
             admin_client = self._jvm.org.apache.kafka.clients.admin.AdminClient
             return admin_client.create(self._map(self._settings))
@@ -112,8 +126,12 @@ class Cluster:
         if "does not host this topic" in reason or "UnknownTopic" in reason:
             return f"{servers} has no topic {topic}: create it first"
         if "Timed out" in reason or "timed out" in reason:
-            return f"no broker answers at {servers}: is it running, and is this its address?"
+            return self._no_answer()
         return f"{servers}/{topic}: {reason}"
+
+    def _no_answer(self) -> str:
+        servers = self._address.servers
+        return f"no broker answers at {servers}: is it running, and is this its address?"
 
     def _map(self, items: dict[Any, Any]) -> Any:
         made = self._jvm.java.util.HashMap()
@@ -166,6 +184,15 @@ def _answer(future: Any) -> Any:
         return future.get()
     except Py4JJavaError as error:
         raise KafkaError(reason_of(error)) from None
+
+
+def _answers(server: str) -> bool:
+    host, _, port = server.strip().rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
+    except (OSError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def reason_of(error: BaseException) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import date, datetime
 
 from thalweg.plan.aggregates import AggCall
+from thalweg.plan.catalog import StreamDef
 from thalweg.plan.coherency.tolerance import Age, ChangesSince, Deviation, Tolerance
 from thalweg.plan.expr import Call, Case, Cast, Col, Expr, Lit
+from thalweg.plan.lengths import length_text
 from thalweg.plan.nodes import (
     Aggregate,
     Distinct,
@@ -24,10 +26,11 @@ from thalweg.plan.nodes import (
     TopK,
     ToStream,
     Window,
+    base_streams,
     inputs_of,
 )
 from thalweg.plan.types import BOOLEAN, INTERVAL
-from thalweg.plan.windows import RowsWindow, SessionWindow, WindowSpec
+from thalweg.plan.windows import HopWindow, RowsWindow, SessionWindow, TimeWindow, WindowSpec
 
 INFIX = {"=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "||", "like", "and", "or"}
 
@@ -126,15 +129,29 @@ def tolerance_text(
     return f"Tolerance {what}{allowed}" + (f" per {keys}" if keys else "")
 
 
-def window_text(spec: WindowSpec, schema: Schema) -> str:
-    if isinstance(spec, RowsWindow) and spec.partition_by:
-        keys = ", ".join(column_text(k, schema) for k in spec.partition_by)
-        slide = f" Slide {spec.slide}" if spec.slide != 1 else ""
-        return f"[Partition By {keys} Rows {spec.count}{slide}]"
-    if isinstance(spec, SessionWindow) and spec.partition_by:
-        keys = ", ".join(column_text(k, schema) for k in spec.partition_by)
-        return f"[Session {spec.gap} Partition By {keys}]"
-    return str(spec)
+def window_text(spec: WindowSpec, clock: StreamDef | None, schema: Schema = ()) -> str:
+    """As people write it; `clock` is a stream whose instants it counts."""
+
+    def length(instants: int) -> str:
+        return length_text(instants, clock)
+
+    match spec:
+        case RowsWindow(count, slide, keys):
+            by = f"Partition By {_columns(keys, schema)} " if keys else ""
+            return f"[{by}Rows {count}{f' Slide {slide}' if slide != 1 else ''}]"
+        case SessionWindow(gap, keys, _):
+            by = f" Partition By {_columns(keys, schema)}" if keys else ""
+            return f"[Session {length(gap)}{by}]"
+        case HopWindow(reach, slide, _):
+            every = f" Every {length(slide)}" if slide != reach else ""
+            return f"[{'Hop' if every else 'Tumble'} {length(reach)}{every}]"
+        case TimeWindow(reach, slide):
+            what = "Unbounded" if reach is None else f"Range {length(reach)}" if reach else "Now"
+            return f"[{what}{f' Slide {length(slide)}' if slide != 1 else ''}]"
+
+
+def _columns(keys: tuple[int, ...], schema: Schema) -> str:
+    return ", ".join(column_text(k, schema) for k in keys)
 
 
 def node_text(node: Node) -> str:
@@ -147,7 +164,8 @@ def node_text(node: Node) -> str:
             return tolerance_text(tolerance, column, per, source.schema)
         case Window(source, spec):
             bounds = " with its bounds" if spec.bounds is not None else ""
-            return f"Window {window_text(spec, source.schema)}{bounds}"
+            clock = next(iter(base_streams(source)), None)
+            return f"Window {window_text(spec, clock, source.schema)}{bounds}"
         case Filter(source, predicate):
             return f"Filter {expr_text(predicate, source.schema)}"
         case Project(source, exprs, names):

@@ -8,11 +8,11 @@ streams of one tuple each tell the two apart.
 from __future__ import annotations
 
 from thalweg.plan.expr import Expr, Lit, transform
-from thalweg.plan.text import expr_text
+from thalweg.plan.text import expr_text, window_text
 from thalweg.sharing.core import Core
 from thalweg.sharing.facts import Facts, facts_of
 from thalweg.sharing.implication import gap
-from thalweg.sharing.naming import leaf_names, named_columns, window_text
+from thalweg.sharing.naming import leaf_names, named_columns
 from thalweg.sharing.permutation import reorderings
 from thalweg.sharing.plans import conditions_of
 from thalweg.sharing.representative import at_least_as_long

@@ -6,16 +6,6 @@ from collections import Counter
 
 from thalweg.plan.catalog import Field, StreamDef
 from thalweg.plan.nodes import Schema
-from thalweg.plan.windows import TimeWindow
-
-_UNITS = {
-    86_400_000_000: "d",
-    3_600_000_000: "h",
-    60_000_000: "min",
-    1_000_000: "s",
-    1_000: "ms",
-    1: "µs",
-}
 
 
 def leaf_names(streams: tuple[StreamDef, ...]) -> tuple[str, ...]:
@@ -39,27 +29,3 @@ def named_columns(streams: tuple[StreamDef, ...]) -> Schema:
         for name, stream in zip(leaf_names(streams), streams, strict=True)
         for f in stream.fields
     )
-
-
-def duration_text(microseconds: int) -> str:
-    """A length of time in the largest unit that divides it."""
-    if microseconds == 0:
-        return "0"
-    return next(
-        f"{microseconds // us} {unit}" for us, unit in _UNITS.items() if microseconds % us == 0
-    )
-
-
-def instants_text(instants: int, stream: StreamDef) -> str:
-    """A number of instants as the stream's author counts them: as numbers, or as time."""
-    if stream.timestamp_type.is_integer:
-        return str(instants)
-    return duration_text(instants * stream.resolution_us)
-
-
-def window_text(window: TimeWindow, stream: StreamDef) -> str:
-    slide = f" Slide {instants_text(window.slide, stream)}" if window.slide != 1 else ""
-    if window.length is None:
-        return f"[Unbounded{slide}]"
-    length = f"Range {instants_text(window.length, stream)}" if window.length else "Now"
-    return f"[{length}{slide}]"

@@ -11,17 +11,15 @@ from itertools import combinations
 from thalweg.plan.aggregates import AggCall
 from thalweg.plan.catalog import Field, StreamDef
 from thalweg.plan.expr import Expr, Lit, Value, conjuncts
+from thalweg.plan.lengths import duration_text, length_text
 from thalweg.plan.nodes import Schema
-from thalweg.plan.text import aggregate_text, expr_text
+from thalweg.plan.text import aggregate_text, expr_text, window_text
 from thalweg.plan.types import INTERVAL, SqlType
 from thalweg.plan.windows import TimeWindow
 from thalweg.sharing.core import Computed, Core, Grouped, Kept, NormalQuery, Residual
 from thalweg.sharing.naming import (
-    duration_text,
-    instants_text,
     leaf_names,
     named_columns,
-    window_text,
 )
 from thalweg.sharing.profile import Profile
 from thalweg.sharing.ranges import Range
@@ -143,8 +141,8 @@ def _difference_texts(profile: Profile, rep: Representative) -> Iterator[str]:
         if own == given or own == (None, None) or slides:
             continue
         stream = rep.streams[i]
-        low = "" if own[0] is None else f"{instants_text(-own[0], stream)} <= "
-        high = "" if own[1] is None else f" <= {instants_text(own[1], stream)}"
+        low = "" if own[0] is None else f"{length_text(-own[0], stream)} <= "
+        high = "" if own[1] is None else f" <= {length_text(own[1], stream)}"
         yield f"{low}{stamps[i]} - {stamps[j]}{high}"
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from thalweg.plan.expr import Expr
 from thalweg.plan.nodes import Schema
-from thalweg.plan.text import expr_text
+from thalweg.plan.text import expr_text, window_text
 from thalweg.sharing.containment import contains, equivalent
 from thalweg.sharing.core import Core, NormalQuery, NotNormal
-from thalweg.sharing.naming import leaf_names, named_columns, window_text
+from thalweg.sharing.naming import leaf_names, named_columns
 from thalweg.sharing.representative import representative
 from thalweg.sharing.text import range_text, representative_text, sources_text
 

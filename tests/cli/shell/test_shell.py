@@ -1,5 +1,7 @@
 """thalweg shell, from a pipe."""
 
+from pathlib import Path
+
 import pytest
 from tests.api.conftest import LiveService
 from tests.cli.conftest import Run
@@ -36,6 +38,53 @@ def test_commands_show_what_stands(service: LiveService, run: Run) -> None:
     assert "CREATE QUERY q AS SELECT a FROM S [Range 9]" in lines
     assert "1  +  a=5" in [line.rstrip() for line in lines]
     assert "Project" in done.stdout
+
+
+def test_one_of_what_stands_is_described_in_words(
+    service: LiveService, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(
+        "shell",
+        input="CREATE STREAM R (sensor VARCHAR, c DOUBLE) TIMESTAMP BY at TIMESTAMP "
+        "RESOLUTION 1 SECOND; CREATE VIEW V AS SELECT sensor FROM R [Now];"
+        "CREATE QUERY q AS SELECT c FROM R [Range 1 MINUTE];"
+        "CREATE SINK s FROM q INTO 'jsonl:q.jsonl' ; CREATE TABLE T (id INTEGER PRIMARY KEY);",
+    )
+    moments = ("2026-01-01T00:00:00", "2026-01-01T00:00:05")
+    service.http.post("/streams/R/tuples", json=[{"at": m, "c": 1.5} for m in (*moments, None)])
+    service.site.settle()
+    done = run("shell", input="\\d\n\\d r\n\\d V\n\\d q\n\\d s\n\\d T\n")
+    assert done.exit_code == 0, done.stderr
+    assert "view    V           sensor VARCHAR" in done.stdout
+    for lines in (
+        ["stream R, flowing", "  sensor  VARCHAR", "  c       DOUBLE"],
+        ["timestamp      at, an instant is 1 second", "source         push"],
+        ["arrived        3 (1 rejected)", "watermark      2026-01-01 00:00:05"],
+        ["view V", "  sensor  VARCHAR", "CREATE VIEW V AS SELECT sensor FROM R [Now]"],
+        ["query q, running", "  c  DOUBLE", "result         relation over R"],
+        ["final up to    2026-01-01 00:00:05"],
+        ["sink           s → jsonl:q.jsonl", "CREATE QUERY q AS SELECT c FROM R [Range 1 MINUTE]"],
+        ["sink s, writing", "query          q", "target         jsonl:q.jsonl"],
+        ["table T, waiting", "  id  INTEGER", "source         push"],
+    ):
+        assert "\n".join(lines) in done.stdout
+    for raw in ("resolution_us", "is_temporal", "flow ", "None", "{", "1767225600"):
+        assert raw not in done.stdout
+
+
+def test_a_query_that_begins_with_less_is_told_here_too(service: LiveService, run: Run) -> None:
+    run("shell", input=S + "CREATE QUERY q AS SELECT a FROM S [Range 2];")
+    service.http.post("/streams/S/tuples", json=[{"ts": t, "a": t} for t in range(9)])
+    service.site.settle()
+    done = run("shell", input="CREATE QUERY r AS SELECT a FROM S [Range 60];\n")
+    assert "note: r: S is at hand from" in done.stderr
+    assert "created query r" in done.stdout
+
+
+def test_rows_that_were_changed_are_told(run: Run) -> None:
+    done = run("shell", input="CREATE TABLE T (a INTEGER); INSERT INTO T VALUES (1), (2);")
+    assert done.stdout.splitlines() == ["created table T", "rows changed by 1 statement"]
 
 
 def test_a_command_that_is_none_is_told(run: Run) -> None:
@@ -86,7 +135,7 @@ def test_names_and_keywords_are_completed_as_they_are_typed(service: LiveService
         assert complete("sel", 0) == "Selected"
         assert complete("sel", 1) == "select"
         assert complete("SEL", 0) == "SELECT"
-        assert complete("amo", 0) == "amount"
+        assert complete("amo", 0) == "amount "
         assert complete("zz", 0) is None
 
 

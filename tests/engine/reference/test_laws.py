@@ -19,6 +19,7 @@ from thalweg.engine.reference import evaluate, run
 from thalweg.engine.reference.evaluator import Options
 from thalweg.engine.reference.meaning import Meaning
 from thalweg.plan.nodes import StreamKind, ToStream, base_streams
+from thalweg.plan.uniqueness import tells_rows_apart
 
 slow_to_draw = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 ALL_SLIDES = 60  # a multiple of every slide and hop that is drawn
@@ -48,6 +49,20 @@ def test_changelog_sums_up_to_the_relation_at_every_instant(workload):
     relation = Meaning(tuples, {}).relation(plan)
     for now in INSTANTS:
         assert relation_at(changes, now) == Counter(relation.at(now))
+
+
+@settings(suppress_health_check=list(HealthCheck))  # of what is drawn, about a third is said to
+@given(workloads(in_order=True, tables=UNSTAMPED_TABLES[:3]), st.data())
+def test_columns_that_are_said_to_tell_rows_apart_do(workload, data):
+    plan = relation_of(workload)
+    columns = data.draw(st.frozensets(st.sampled_from(range(len(plan.schema))), min_size=1))
+    assume(tells_rows_apart(plan, columns))
+    changes = evaluate(plan, workload.inputs)
+    for now in sorted({c.ts for c in changes}):
+        keys = Counter(
+            tuple(row[c] for c in sorted(columns)) for row in relation_at(changes, now).elements()
+        )
+        assert set(keys.values()) <= {1}
 
 
 STREAMS = st.tuples(arrivals(S, in_order=True), arrivals(T, in_order=True))

@@ -112,9 +112,17 @@ def test_a_missing_topic_and_a_missing_broker_are_told(spark, broker, tmp_path):
     servers = topic.address.servers
     with pytest.raises(SinkError, match="has no topic nowhere: create it first"):
         open_sink(f"kafka:{servers}/nowhere", tmp_path, spark).open(None)
-    quick = {"kafka.default.api.timeout.ms": "2000", "kafka.request.timeout.ms": "1000"}
+    # Long patience would be Kafka's own: nobody who submits a sink should have to wait for it.
+    patient = {"kafka.default.api.timeout.ms": "3600000"}
     with pytest.raises(SinkError, match=r"no broker answers at 127\.0\.0\.1:1"):
-        open_sink("kafka:127.0.0.1:1/t", tmp_path, spark, quick).open(None)
+        open_sink("kafka:127.0.0.1:1/t", tmp_path, spark, patient).open(None)
+
+
+def test_settings_that_kafkas_client_refuses_are_told(spark, broker, tmp_path):
+    topic = Topic(spark, broker, "settings", 1)
+    with pytest.raises(SinkError, match=r"refuses a setting: Invalid value maybe .* acks"):
+        open_sink(topic.uri, tmp_path, spark, {"kafka.acks": "maybe"}).open(None)
+    open_sink(topic.uri, tmp_path, spark, {"kafka.acks": "all"}).open(None)
 
 
 def test_options_that_exclude_each_other_are_refused(tmp_path):

@@ -5,9 +5,11 @@ import json
 import polars as pl
 import pytest
 
+from thalweg.cql import compile_script
 from thalweg.engine.shared.results.emission import Emission, EndMark
 from thalweg.engine.sinks.base import SinkError
-from thalweg.engine.sinks.kafka_records import CHANGES, UPSERTS, mark_record, records
+from thalweg.engine.sinks.kafka_records import CHANGES, UPSERTS, check_key, mark_record, records
+from thalweg.plan.catalog import QueryDef
 
 
 def said(*rows: tuple[int, int, str, int]) -> Emission:
@@ -48,6 +50,30 @@ def test_a_key_that_does_not_tell_rows_apart_is_refused() -> None:
 def test_a_key_that_is_no_column_is_refused() -> None:
     with pytest.raises(SinkError, match="q has no column user to be the key: it has id, n"):
         records(said((1, 1, "a", 5)), ("user",), CHANGES)
+
+
+def query(text: str) -> QueryDef:
+    (found,) = compile_script(
+        f"CREATE STREAM S (id VARCHAR, n INTEGER) TIMESTAMP BY ts; CREATE QUERY q AS {text}"
+    ).queries
+    return found
+
+
+def test_a_key_is_looked_at_before_anything_is_written() -> None:
+    plain = query("SELECT id, n FROM S [Range 9]")
+    check_key(plain, (), CHANGES)
+    check_key(plain, ("ID",), CHANGES)
+    with pytest.raises(SinkError, match=r"it has id, n; did you mean id\?"):
+        check_key(plain, ("idd",), CHANGES)
+
+
+def test_upserts_take_keys_that_never_have_two_rows() -> None:
+    check_key(query("SELECT id, SUM(n) AS s FROM S [Range 9] GROUP BY id"), ("id",), UPSERTS)
+    check_key(query("SELECT id, n FROM S [Partition By id Rows 1]"), ("id",), UPSERTS)
+    # A stream takes nothing back: the last row of a key is what a reader has.
+    check_key(query("ISTREAM SELECT id, n FROM S [Range 9]"), ("id",), UPSERTS)
+    with pytest.raises(SinkError, match="not certain of id: GROUP BY id, read"):
+        check_key(query("SELECT id, n FROM S [Range 9]"), ("id",), UPSERTS)
 
 
 def test_the_end_of_a_version_is_a_record_behind_its_rows() -> None:

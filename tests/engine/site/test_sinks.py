@@ -9,8 +9,11 @@ from tests.engine.site.conftest import OpenSite, rows
 
 from thalweg.api.execute import execute
 from thalweg.cql import CqlError
+from thalweg.engine.shared.replacing import CannotReplace
 from thalweg.engine.sinks.base import SinkError
+from thalweg.engine.sinks.callback import CallbackSink
 from thalweg.engine.site import Site
+from thalweg.plan.catalog import QueryDef
 
 SCRIPT = (
     "CREATE STREAM S (a INTEGER) TIMESTAMP BY ts; CREATE QUERY q AS SELECT a FROM S [Range 100];"
@@ -163,3 +166,26 @@ def test_a_sink_can_be_replaced(site: Site, tmp_path: Path) -> None:
     step(site, (3, 30))
     assert values(tmp_path / "out") == [10]
     assert values(tmp_path / "other") == [20]
+
+
+class Choosy(CallbackSink):
+    """Takes queries that have a column a."""
+
+    def check_query(self, query: QueryDef) -> None:
+        if "a" not in (f.name for f in query.plan.schema):
+            raise SinkError(f"{query.name} has no a")
+
+
+def test_a_sink_that_is_choosy_is_asked_first(site: Site) -> None:
+    site.sinks._open = lambda *_: Choosy(lambda _: None)
+    site.execute(SCRIPT + "CREATE QUERY b AS SELECT a AS b FROM S [Now]")
+    with pytest.raises(SinkError, match="b has no a") as refused:
+        site.execute("CREATE SINK out FROM b INTO 'jsonl:out'")
+    assert refused.value.sink == "out"
+    with pytest.raises(SinkError, match="b has no a"):
+        site.write_to("b", "jsonl:out")
+    assert site.sinks.all(site.catalog) == []
+    site.execute("CREATE SINK out FROM q INTO 'jsonl:out'")
+    with pytest.raises(CannotReplace, match="q has no a; or drop sink out first"):
+        site.execute("CREATE OR REPLACE QUERY q AS SELECT a AS b FROM S [Range 100]")
+    site.execute("CREATE OR REPLACE QUERY q AS SELECT a FROM S [Range 50]")

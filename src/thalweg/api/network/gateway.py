@@ -38,7 +38,8 @@ from thalweg.runtime.network.placing import Strategy
 from thalweg.runtime.network.statements import Part
 from thalweg.runtime.trust import Credentials
 
-_LISTS = {"/queries": (QUERY,), "/streams": FED, "/sinks": ("sink",)}
+_LISTS = {"/queries": (QUERY,), "/streams": FED, "/sinks": (), "/views": ()}  # kinds that are
+# listed though their node is away
 STRATEGY = "thalweg-strategy"  # a header: where new queries run
 _SCRIPTS = ("/queries", "/streams")
 _READING = ("/query", "/explain")  # a text that changes nothing
@@ -191,7 +192,7 @@ class Gateway:
         found += [
             _unseen(entry)
             for entry in directory.defined().values()
-            if entry.kind in _LISTS[path] and entry.node in away_names and path != "/sinks"
+            if entry.kind in _LISTS[path] and entry.node in away_names
         ]
         return sorted(found, key=lambda row: str(row["name"]).lower())
 

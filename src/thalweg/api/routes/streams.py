@@ -48,6 +48,15 @@ def list_streams(request: Request) -> list[dict[str, Any]]:
     return [asdict(s) for s in site_of(request).streams()]
 
 
+@router.get("/views")
+def list_views(request: Request) -> list[dict[str, Any]]:
+    """All views: columns and text."""
+    return [
+        {"name": v.name, "columns": [(f.name, str(f.type)) for f in v.plan.schema], "text": v.text}
+        for v in site_of(request).catalog.views()
+    ]
+
+
 @router.get("/streams/{name}")
 def show_stream(request: Request, name: str) -> dict[str, Any]:
     site = site_of(request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -32,6 +33,7 @@ Folder = Annotated[
     Path, typer.Option("--data-dir", help="Where the nodes of this machine have their data.")
 ]
 DEFAULT_FOLDER = Path("thalweg-network")
+DEFAULT_NODES = 4
 AT_ONCE = 4  # nodes that start beside each other
 FIRST_PORT = 7341  # of the first node's service: where all commands look by themselves
 
@@ -41,7 +43,12 @@ def up(
     file: Annotated[
         Path | None, typer.Argument(help="A TOML file that names the nodes and their sites.")
     ] = None,
-    nodes: Annotated[int, typer.Option(min=1, max=64, help="How many: n1, n2, ….")] = 4,
+    nodes: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=64, help="How many: n1, n2, …; by default those that were there, or 4."
+        ),
+    ] = None,
     folder: Folder = DEFAULT_FOLDER,
     master: Annotated[
         str, typer.Option(help="Spark for each node; in-process for ticks without Spark.")
@@ -58,13 +65,15 @@ def up(
     on where it was left; `thalweg network down` stops it."""
     with reporting():
         folder.mkdir(parents=True, exist_ok=True)
-        running = [n for n in load(folder) if is_running(n)]
+        known = load(folder)
+        running = [n for n in known if is_running(n)]
         there = {n.name for n in running}
         if file is not None:
             wanted = nodes_of(file)
         else:
+            names = names_of(nodes, [n.name for n in known])
             wanted = [
-                Wanted(f"n{i + 1}", master=master, port=0 if i else port) for i in range(nodes)
+                Wanted(name, master=master, port=0 if i else port) for i, name in enumerate(names)
             ]
         missing = [w for w in wanted if w.name not in there]
         if not missing:
@@ -95,6 +104,20 @@ def up(
         _show(running[0].url)
         note(f"[green]✓[/] {len(running)} nodes; each answers for all: --url {running[0].url}")
         note("try `thalweg submit`, `thalweg network map`, and stop with `thalweg network down`")
+
+
+def names_of(wanted: int | None, known: list[str]) -> list[str]:
+    """n1, n2, …: as many as are wanted. Where nobody says, those that the folder has; nodes that a
+    file named need that file again."""
+    if wanted is None and known:
+        if all(re.fullmatch(r"n\d+", name) for name in known):
+            return sorted(known, key=lambda name: int(name[1:]))
+        raise CommandFailed(
+            f"the nodes here are {', '.join(known)}: give the file that names them, "
+            "or say --nodes for n1, n2, …",
+            BAD_INPUT,
+        )
+    return [f"n{i + 1}" for i in range(wanted or DEFAULT_NODES)]
 
 
 @network.command()

@@ -81,4 +81,5 @@ class Completer:
             return word.lower() if word.isupper() and typed and typed.islower() else word
 
         key = typed.lower()
-        return sorted({as_typed(w) for w in self._words() if w.lower().startswith(key)})
+        found = sorted({as_typed(w) for w in self._words() if w.lower().startswith(key)})
+        return [f"{found[0]} "] if len(found) == 1 else found  # what is certain is done with

@@ -18,7 +18,7 @@ from thalweg.cli.output import complain_at, emit, note, plain, stdout_console
 from thalweg.cli.results import end_mark, present, show_content, shown
 from thalweg.cli.shell.describe import describe, overview
 from thalweg.cli.shell.lines import Lines
-from thalweg.cli.submit import summary
+from thalweg.cli.submit import rows_changed, summary
 
 HELP = r"""\d            streams, views, queries and sinks
 \d NAME       one of them: columns, text, state
@@ -31,10 +31,15 @@ HELP = r"""\d            streams, views, queries and sinks
 SELECT …;     its rows now, once; ISTREAM SELECT …; its rows as they come"""
 KEYWORDS = (
     *("SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "DISTINCT", "UNION", "EXCEPT", "INTERSECT"),
-    *("ISTREAM", "DSTREAM", "RSTREAM", "Range", "Rows", "Now", "Unbounded", "Slide"),
-    *("Partition By", "CREATE", "OR REPLACE", "ALTER", "DROP", "STREAM", "RELATION", "VIEW"),
-    *("QUERY", "SINK", "IF NOT EXISTS", "IF EXISTS", "TIMESTAMP BY", "RESOLUTION", "LATENESS"),
-    *("OPTIONS", "INTO", "ADD COLUMN", "COUNT", "SUM", "AVG", "MIN", "MAX", "BETWEEN", "LIKE"),
+    *("WITH", "JOIN", "LEFT JOIN", "CROSS JOIN", "ORDER BY", "LIMIT", "FILTER", "EXISTS"),
+    *("ISTREAM", "DSTREAM", "RSTREAM", "Range", "Rows", "Now", "Unbounded", "Slide", "Tumble"),
+    *("Hop", "Every", "Session", "Partition By", "TOLERANCE", "window_start", "window_end"),
+    *("CREATE", "OR REPLACE", "ALTER", "DROP", "STREAM", "RELATION", "TABLE", "VIEW", "QUERY"),
+    *("SINK", "IF NOT EXISTS", "IF EXISTS", "PRIMARY KEY", "TIMESTAMP BY", "RESOLUTION"),
+    *("LATENESS", "IDLE", "RETAIN", "REFRESH", "OPTIONS", "INTO", "ADD COLUMN", "FROM NOW"),
+    *("INSERT INTO", "VALUES", "DELETE FROM", "COUNT", "SUM", "AVG", "MIN", "MAX", "BETWEEN"),
+    *("LIKE", "CASE", "CAST", "INTERVAL", "BOOLEAN", "INTEGER", "BIGINT", "DOUBLE", "DECIMAL"),
+    *("VARCHAR", "DATE", "TIMESTAMP"),
 )
 COMMANDS = (r"\d", r"\results", r"\watch", r"\explain", r"\i", r"\?", r"\q")
 _ASKED = re.compile(r"\s*(SELECT|WITH|\()", re.IGNORECASE)  # a relation, read once
@@ -53,7 +58,7 @@ class Session:
         yield from KEYWORDS
         yield from COMMANDS
         try:
-            for kind in ("streams", "queries"):
+            for kind in ("streams", "views", "queries"):
                 for found in self._service.get(f"/{kind}"):
                     yield found["name"]
                     yield from (column for column, _ in found["columns"])
@@ -108,7 +113,7 @@ class Session:
         if done is None:
             return
         _warn(done)
-        for line in (*summary(done["changes"]), *done["notes"]):
+        for line in (*summary(done["changes"]), *done["notes"], *rows_changed(done["written"])):
             emit(line)
 
     def _answer(self, path: str, text: str) -> dict[str, Any] | None:
@@ -197,3 +202,5 @@ class Session:
 def _warn(done: dict[str, Any]) -> None:
     for warning in done["warnings"]:
         note(f"[yellow]{plain(warning['text'])}[/]")
+    for notice in done["notices"]:
+        note(f"[yellow]note: {plain(notice['text'])}[/]")

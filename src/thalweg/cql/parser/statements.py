@@ -212,11 +212,15 @@ class StatementParser(TableParser):
         return {"options": tuple(options)}
 
     def _option(self) -> tuple[Name, str]:
-        # No keyword can stand here: `limit` needs no quotes.
+        # No keyword can stand here: `limit` and `kafka.acks` need no quotes.
         word = self.token
         if word.kind is Kind.WORD:
-            self.advance()
-            key = Name(word.text, word.span)
+            text = self.advance().text
+            while self.accept("."):
+                if self.token.kind is not Kind.WORD:
+                    raise self.unexpected("the rest of the option's name")
+                text += f".{self.advance().text}"
+            key = Name(text, self.since(word.start))
         else:
             key = self.name("an option's name")
         self.accept("=")

@@ -9,12 +9,23 @@ from thalweg.engine.failures import FAILURES
 from thalweg.engine.shared.results.emission import Emission, TickOutput
 from thalweg.engine.shared.state.outputs import EVERY_QUERY
 from thalweg.engine.shared.state.store import Store
+from thalweg.plan.catalog import QueryDef
 
 
 class SinkError(ValueError):
     """A sink that can't be opened as asked, and what to do about it."""
 
     sink: str | None = None  # its name, where it has one
+
+
+def check_query(sink: object, name: str, query: QueryDef) -> None:
+    """Raises SinkError where a sink is choosy."""
+    if hasattr(sink, "check_query"):
+        try:
+            sink.check_query(query)
+        except SinkError as error:
+            error.sink = name
+            raise
 
 
 class Sink(Protocol):
@@ -33,6 +44,13 @@ class Sink(Protocol):
     def progress(self) -> bytes: ...
 
     def close(self) -> None: ...
+
+
+class ChoosySink(Protocol):
+    """A sink that does not take every query."""
+
+    def check_query(self, query: QueryDef) -> None:
+        """Raises SinkError where it can't take what the query says."""
 
 
 class WaitingSink(Protocol):
@@ -115,6 +133,12 @@ class SinkOutlet:
             for (q, name), sink in self._sinks.items()
             if q == query and getattr(sink, "has_fixed_columns", False)
         ]
+
+    def check(self, query: QueryDef) -> None:
+        """Whether the sinks of that name's query would take this one. Raises SinkError."""
+        for (of, name), sink in self._sinks.items():
+            if of == query.name:
+                check_query(sink, name, query)
 
     def wants(self, query: str) -> bool:
         return bool(self._of_all or self._of.get(query))

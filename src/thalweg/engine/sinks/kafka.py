@@ -45,12 +45,14 @@ from thalweg.engine.sinks.kafka_records import (
     UPSERTS,
     VALUE,
     ReadRecords,
+    check_key,
     mark_record,
     records,
     refusal,
     write_records,
 )
 from thalweg.engine.sinks.options import SinkOptions
+from thalweg.plan.catalog import QueryDef
 
 QUERY, RUN = "query", "run"
 ID = (RUN, INSTANT, ORDINAL)  # headers: a row's id
@@ -85,8 +87,13 @@ class KafkaSink:
         self._there = NOTHING  # ids of what is written, but was never committed
         self._ends: dict[int, int] | None = None  # None after a write: to be asked for
 
+    def check_query(self, query: QueryDef) -> None:
+        check_key(query, self._keys, self._form)
+
     def open(self, committed: bytes | None) -> None:
         try:
+            if committed is None:
+                self._cluster.check_producer()
             now = self._cluster.end_offsets()
         except KafkaError as error:
             raise SinkError(str(error)) from None

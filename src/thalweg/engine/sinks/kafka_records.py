@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from thalweg.engine.shared.results.emission import Emission
 from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.sinks.encode import json_lines, json_rows, mark_line
+from thalweg.plan.catalog import QueryDef
+from thalweg.plan.uniqueness import tells_rows_apart
 
 KEY, VALUE, INSTANT, ORDINAL = "key", "value", "instant", "ordinal"
 CHANGES, UPSERTS = "changes", "upserts"
@@ -35,7 +38,7 @@ def records(emission: Emission, keys: tuple[str, ...], form: str) -> pl.DataFram
         return pl.DataFrame(schema=SCHEMA)
     key = pl.lit(None, dtype=pl.String)
     if keys:
-        places = [_place(emission, k) for k in keys]
+        places = [_place(emission.query, emission.columns, k) for k in keys]
         picked = rows.select(*(pl.col(name(p)).alias(name(i)) for i, p in enumerate(places)))
         key = pl.lit(picked.select(json_rows(picked, keys).alias(KEY))[KEY])
     value = json_lines(emission).str.strip_suffix("\n")
@@ -65,6 +68,21 @@ def _upserts(emission: Emission, found: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([comes, gone]).sort(INSTANT, ORDINAL)
 
 
+def check_key(query: QueryDef, keys: tuple[str, ...], form: str) -> None:
+    """Raises SinkError unless the query has these columns and, for upserts, never two rows of one
+    key: what goes would take the other one's key with it."""
+    if not keys:
+        return
+    plan, columns = query.plan, [f.name for f in query.plan.schema]
+    places = frozenset(_place(query.name, columns, key) for key in keys)
+    if form == UPSERTS and not plan.is_stream and not tells_rows_apart(plan, places):
+        key = ", ".join(keys)
+        raise SinkError(
+            f"upserts need a key of which {query.name} has one row at most, and that is not "
+            f"certain of {key}: GROUP BY {key}, read [Partition By {key} Rows 1], or send changes"
+        )
+
+
 def mark_record(emission: Emission) -> pl.DataFrame:
     """The end mark of a version, behind its rows; it has no key."""
     assert emission.mark is not None
@@ -73,14 +91,15 @@ def mark_record(emission: Emission) -> pl.DataFrame:
     return pl.DataFrame([row], SCHEMA, orient="row")
 
 
-def _place(emission: Emission, column: str) -> int:
-    names = [c.lower() for c in emission.columns]
-    if column.lower() not in names:
+def _place(query: str, columns: Sequence[str], wanted: str) -> int:
+    names = [c.lower() for c in columns]
+    if wanted.lower() not in names:
+        near = difflib.get_close_matches(wanted.lower(), names, n=1)
+        hint = f"; did you mean {columns[names.index(near[0])]}?" if near else ""
         raise SinkError(
-            f"{emission.query} has no column {column} to be the key: "
-            f"it has {', '.join(emission.columns)}"
+            f"{query} has no column {wanted} to be the key: it has {', '.join(columns)}{hint}"
         )
-    return names.index(column.lower())
+    return names.index(wanted.lower())
 
 
 # --- in tasks

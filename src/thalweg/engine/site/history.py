@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from thalweg.engine.shared.compile.history import Gap, complete_from
-from thalweg.engine.shared.explain.windows import length_words, window_words
 from thalweg.engine.shared.frames import FOREVER
 from thalweg.engine.site.status import instant_text
 from thalweg.plan.catalog import QueryDef, StreamDef
+from thalweg.plan.lengths import length_text
+from thalweg.plan.text import window_text
 from thalweg.plan.windows import BEGINNING, RowsWindow, TimeWindow
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def gap_text(gap: Gap, stream: StreamDef) -> str:
             f"{stream.name} is at hand from {_instant(gap.since, stream)} on. What it held before "
             "was not kept by an older version: drop it and create it again to have it whole"
         )
-    window = window_words(gap.window, stream, stream.fields)
+    window = window_text(gap.window, stream, stream.fields)
     missing = f"{', '.join(gap.columns)} of {stream.name}" if gap.columns else stream.name
     since = _instant(gap.since, stream)
     until = _until(gap, stream, window)
@@ -89,11 +90,11 @@ def _reason(gap: Gap, stream: StreamDef) -> str:
     if gap.columns:
         return "What is WIDE is kept only while a query reads it: declare it without WIDE"
     if isinstance(gap.window, TimeWindow) and gap.window.length is not None:
-        length = length_words(gap.window.length + gap.window.slide - 1, stream)
+        length = length_text(gap.window.length + gap.window.slide - 1, stream)
         kept = f"RETAIN {length} in CREATE STREAM {stream.name}"
     else:
         kept = f"a long enough RETAIN in CREATE STREAM {stream.name}"
-    so_far = "" if stream.retain is None else f" (now {length_words(stream.retain, stream)})"
+    so_far = "" if stream.retain is None else f" (now {length_text(stream.retain, stream)})"
     return f"No query looked further back: {kept}{so_far} keeps history for queries to come"
 
 

@@ -9,6 +9,7 @@ from thalweg.engine.failures import FAILURES, will_pass
 from thalweg.engine.shared.results.emission import Emission, TickOutput
 from thalweg.engine.shared.state.store import Store
 from thalweg.engine.sinks.base import Key, Sink, SinkOutlet, open_where_it_was
+from thalweg.plan.catalog import QueryDef
 
 
 class SinkFailed(RuntimeError):
@@ -30,6 +31,7 @@ class _Named:
         self.rest = getattr(sink, "rest", lambda: False)
         self.finish = getattr(sink, "finish", lambda: False)
         self.has_fixed_columns = getattr(sink, "has_fixed_columns", False)
+        self.check_query = getattr(sink, "check_query", lambda _: None)
 
     def open(self, committed: bytes | None) -> None:
         with self._failing():
@@ -107,6 +109,10 @@ class SiteOutlet:
     def fixed_sinks(self, query: str) -> list[str]:
         """Of a query, those that can't take other columns."""
         return self._sinks.fixed(query)
+
+    def check(self, query: QueryDef) -> None:
+        """Whether the sinks of that name's query would take this one. Raises SinkError."""
+        self._sinks.check(query)
 
     # --- what the engine calls
 

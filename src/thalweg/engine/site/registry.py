@@ -11,6 +11,7 @@ from pathlib import Path
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.registering import Past
 from thalweg.engine.shared.replacing import CannotReplace, can_be_told
+from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.site import source_folders
 from thalweg.engine.site.authors import author_now, made_by
 from thalweg.engine.site.book import SINK, Book, Parked, Statement
@@ -217,7 +218,8 @@ class Registry:
                     source_folders.begin(self._engine.store, stream.name)
                 for sink in work.sinks:
                     opened.append(sink)
-                    self._sinks.add(sink, (folders.get(sink.name) or self._base_folder).resolve())
+                    folder = (folders.get(sink.name) or self._base_folder).resolve()
+                    self._sinks.add(sink, _query(catalog, sink), folder)
                 self._engine.resubscribe()
                 writes = [w for script in scripts for w in script.writes]
                 changed = write_rows(self._engine, self._feeds, catalog, writes)
@@ -241,6 +243,10 @@ class Registry:
             self._feeds.arrived(name)
 
     def _check_sinks(self, old: QueryDef, new: QueryDef) -> None:
+        try:
+            self._outlet.check(new)
+        except SinkError as error:
+            raise CannotReplace(f"{error}; or drop sink {error.sink} first") from None
         if shape_of(old).columns == shape_of(new).columns:
             return
         fixed = self._outlet.fixed_sinks(old.name)
@@ -392,6 +398,12 @@ def _work(changes: Sequence[Change], before: Catalog, after: Catalog) -> _Work:
             else:
                 work.queries.append(definition)
     return work
+
+
+def _query(catalog: Catalog, sink: SinkDef) -> QueryDef:
+    found = catalog.find(sink.query)
+    assert isinstance(found, QueryDef)  # the compiler has looked
+    return found
 
 
 def _with(catalog: Catalog, definitions: Sequence[Definition]) -> Catalog:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from thalweg.engine.failures import FAILURES, will_pass
-from thalweg.engine.sinks.base import Sink, SinkError
+from thalweg.engine.sinks.base import Sink, SinkError, check_query
 from thalweg.engine.sinks.registry import location
 from thalweg.engine.site.book import Book, SinkRow
 from thalweg.engine.site.outlet import SiteOutlet
-from thalweg.plan.catalog import Catalog, SinkDef
+from thalweg.plan.catalog import Catalog, QueryDef, SinkDef
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +40,13 @@ class Sinks:
         taken = {s.name for s in self._book.all_sinks() if s.query == query}
         return next(n for i in itertools.count(1) if (n := f"sink-{i}") not in taken)
 
-    def add(self, sink: SinkDef, folder: Path) -> None:
+    def add(self, sink: SinkDef, query: QueryDef, folder: Path) -> None:
         """Open a new sink and write it down. The caller holds a transaction, and removes it again
         if that fails. Raises SinkError."""
         try:
             opened = self._open(sink.target, folder, dict(sink.options))
             self._check_alone(sink, folder)
+            check_query(opened, sink.name, query)
             self._attach(sink, opened)
         except SinkError as error:
             error.sink = sink.name

@@ -354,7 +354,8 @@ class Site:
             name = self.sinks.resumed(found.name, target, base, given)
             if name is None:
                 name = self.sinks.free_name(found.name)
-                self.sinks.add(SinkDef(name, found.name, target, tuple(given.items())), base)
+                sink = SinkDef(name, found.name, target, tuple(given.items()))
+                self.sinks.add(sink, found, base)
             self.engine.resubscribe()
         return name
 

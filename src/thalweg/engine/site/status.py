@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 
 from thalweg.engine.shared.frames import FOREVER
+from thalweg.plan.moments import moment_text
 from thalweg.plan.windows import BEGINNING
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +87,7 @@ def instant_text(instant: int | None, resolution_us: int, is_temporal: bool) -> 
         return "end"
     if not is_temporal:
         return str(instant)
-    try:
-        moment = _EPOCH + timedelta(microseconds=instant * resolution_us)
-    except OverflowError:
-        return str(instant)
-    return moment.strftime("%Y-%m-%d %H:%M:%S") + f".{moment.microsecond // 1000:03d}"
+    return moment_text(instant, resolution_us)
 
 
 class Instants:

@@ -14,13 +14,19 @@ from thalweg.engine.shared.explain.columns import (
 )
 from thalweg.engine.shared.explain.state import Size, State
 from thalweg.engine.shared.explain.tree import Branch
-from thalweg.engine.shared.explain.windows import length_words, window_words
 from thalweg.engine.shared.kernels.join.probing import indexes, probing_order, steps
 from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.engine.shared.tick.task import stem_table
 from thalweg.plan.expr import TRUE, Col, Expr
+from thalweg.plan.lengths import length_text
 from thalweg.plan.nodes import Schema
-from thalweg.plan.text import aggregate_text, expr_text, tolerance_text, top_text
+from thalweg.plan.text import (
+    aggregate_text,
+    expr_text,
+    tolerance_text,
+    top_text,
+    window_text,
+)
 from thalweg.plan.windows import WindowSpec
 
 
@@ -64,7 +70,7 @@ class _Describer:
                 return _exchange_title(op, self._schema(op))
             case ph.Source(stream, _, window, predicate):
                 where = self._where(predicate, self._schema(op))
-                words = f"{window_words(window, self.streams[stream])}{_with_bounds(window)}"
+                words = f"{window_text(window, self.streams[stream])}{_with_bounds(window)}"
                 return f"Stream {stream} {words}{where}"
             case ph.BaseStream(stream, _, signed):
                 return f"{'Changes of' if signed else 'Stream'} {stream}"
@@ -75,12 +81,12 @@ class _Describer:
                 words = tolerance_text(tolerance, column, keys, self._schema(source))
                 return f"{words}: rows that are due"
             case ph.RowsOf(source, window):
-                return f"Window {window_words(window, None, self._schema(source))}"
+                return f"Window {window_text(window, None, self._schema(source))}"
             case ph.SessionsOf(source, window):
-                words = window_words(window, self._clock(op), self._schema(source))
+                words = window_text(window, self._clock(op), self._schema(source))
                 return f"Window {words}{_with_bounds(window)}"
             case ph.TimeOf(_, window):
-                return f"Window {window_words(window, self._clock(op))}{_with_bounds(window)}"
+                return f"Window {window_text(window, self._clock(op))}{_with_bounds(window)}"
             case ph.StreamOf(kind, _):
                 return kind.value
             case ph.Map(source, predicate, exprs):
@@ -95,10 +101,10 @@ class _Describer:
                 by = ", ".join(expr_text(k, below) for k in keys)
                 return "Aggregate" + (f" {what}" if what else "") + (f" by {by}" if by else "")
             case ph.Panes(_, window):
-                return f"Window {window_words(window, self._clock(op))} over whole panes"
+                return f"Window {window_text(window, self._clock(op))} over whole panes"
             case ph.Partials(source, keys, _, _, _, width):
                 by = ", ".join(expr_text(k, self._schema(source)) for k in keys)
-                pane = length_words(width, self._clock(op))
+                pane = length_text(width, self._clock(op))
                 return f"Partial aggregates{f' by {by}' if by else ''} for every {pane}"
             case ph.Union(inputs):
                 return "Minus" if any(sign < 0 for sign, _ in inputs) else "Union all"
