@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from tests.runtime.network.processes import Network, eventually
@@ -33,6 +34,7 @@ class Auctions:
     sold: str = "n2"
     proxy: str = "n3"
     pushed: int = 1
+    tried: dict[str, list[int]] = field(default_factory=dict)  # where batches end
 
     def __post_init__(self) -> None:
         self.streams = self._named(
@@ -60,11 +62,15 @@ class Auctions:
         return [{"ts": t, "item": t % step, other: t * 7 % 11} for t in range(low, high)]
 
     def push(self, upto: int) -> None:
-        """Again and again, until it is there."""
-        low = self.pushed
+        """Again and again, until it is there. What was tried in vain may have come after all, and
+        is tried again as it was: a batch id counts once."""
         for stream, home in (("Bids", self.bids), ("Sold", self.sold)):
-            given = self.rows(stream, low, upto)
-            self.network.push([home], f"{stream}{self.word}", given, f"{stream}{low}")
+            ends = self.tried.setdefault(stream, [1])
+            if ends[-1] < upto:
+                ends.append(upto)
+            for low, high in pairwise(ends):
+                given = self.rows(stream, low, high)
+                self.network.push([home], f"{stream}{self.word}", given, f"{stream}{low}")
         self.pushed = upto
 
     def final(self, name: str) -> int:

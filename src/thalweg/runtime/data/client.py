@@ -35,7 +35,11 @@ class Unreachable(Exception):
 
 
 class NotServed(Exception):
-    """The publisher has said no; asking again is of no use."""
+    """The publisher has said no; asking again is of no use, unless it is `later`."""
+
+    def __init__(self, reason: str, *, later: bool = False) -> None:
+        super().__init__(reason)
+        self.later = later
 
 
 class DataClient:
@@ -62,7 +66,7 @@ class DataClient:
             (found,) = self._client.do_action((ASK, encode(request)), options)
         answer: Answer = decode_answer(found.body.to_pybytes())
         if isinstance(answer, Refused):
-            raise NotServed(answer.reason)
+            raise NotServed(answer.reason, later=answer.later)
         return answer
 
     def read(self, ticket: Read) -> Iterator[tuple[Range, pl.DataFrame]]:

@@ -85,9 +85,10 @@ class Range(msgspec.Struct, frozen=True, tag=True):
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
-    """Why a request can't be answered, ever: asking again is of no use."""
+    """Why a request can't be answered; `later`: not now. Otherwise asking again is of no use."""
 
     reason: str
+    later: bool = False
 
 
 Request = Open | OpenFragment | Move | Acknowledge | Close

@@ -43,7 +43,11 @@ KEEP_ALIVE_S = 1.0  # so often a quiet publication says that it is there
 
 
 class CannotPublish(Exception):
-    """Why this node does not compute a fragment."""
+    """Why this node does not compute a fragment; `later`: what it needs is away just now."""
+
+    def __init__(self, reason: str, *, later: bool = False) -> None:
+        super().__init__(reason)
+        self.later = later
 
 
 class Publisher(Protocol):
@@ -130,7 +134,9 @@ class DataServer(flight.FlightServerBase):  # type: ignore[misc]
             answer = self._answer(request)
         except msgspec.ValidationError as error:
             answer = Refused(f"a request that this version does not know: {error}")
-        except (Unknown, CannotPublish) as error:
+        except CannotPublish as error:
+            answer = Refused(str(error), error.later)
+        except Unknown as error:
             answer = Refused(str(error))
         return iter([flight.Result(pa.py_buffer(encode(answer)))])
 

@@ -167,7 +167,8 @@ class Fragments:
                 "submit again when it is there"
             ) from None
         except NotServed as error:
-            raise SiteError(f"node {given.at} refuses its part: {error}") from None
+            kind = NodeAway if error.later else SiteError
+            raise kind(f"node {given.at} refuses its part: {error}") from None
         assert isinstance(answer, Opened)
         return answer
 

@@ -158,7 +158,9 @@ class Mirrors:
             raise Unreachable(str(error)) from None
 
     def _connect(self, stream: StreamDef, publication: str) -> DataClient:
-        if self._site is not None and stream.name in self._site.lost:
+        if self._site is None:  # nobody knows yet from where it is read
+            raise Unreachable("this node is about to begin")
+        if stream.name in self._site.lost:
             raise Lost(self._site.lost[stream.name])
         return self.connect(self._node_of(stream, publication))
 

@@ -29,6 +29,7 @@ from thalweg.runtime.data.fragments import (
 from thalweg.runtime.data.messages import Move
 from thalweg.runtime.data.server import CannotPublish
 from thalweg.runtime.network.fragments import Fragments
+from thalweg.runtime.network.mirrors import NodeAway
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ class FragmentPublisher:
                 raise SiteError(f"of {run.gaps[0].stream}, not all is kept that its windows hold")
         except (SiteError, EncodingError, ValueError) as error:
             self._take_back(name)
-            raise CannotPublish(str(error)) from None
+            raise CannotPublish(str(error), later=isinstance(error, NodeAway)) from None
         except BaseException:
             self._take_back(name)
             raise
@@ -126,7 +127,7 @@ class FragmentPublisher:
         try:
             self._fragments.move(asked)
         except SiteError as error:
-            raise CannotPublish(str(error)) from None
+            raise CannotPublish(str(error), later=isinstance(error, NodeAway)) from None
 
     def published(self) -> dict[str, Fragment]:
         """What is computed here for others, by publication."""
