@@ -53,7 +53,7 @@ class Parameters:
     @classmethod
     def quick(cls) -> Parameters:
         return cls(
-            events=60_000,
+            events=100_000,
             ticks=2,
             joins=4,
             tasks=(1, 4, 16),

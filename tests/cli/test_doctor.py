@@ -93,3 +93,17 @@ def test_no_store_fails_with_what_to_do(tmp_path: Path) -> None:
     code, found = findings("--data-dir", str(tmp_path), "--port", "0", "--store", "s3:/bucket")
     assert code == 1
     assert "s3://bucket/folder" in found["store"]["advice"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_with_a_store_executors_are_asked_for_it_and_for_no_folder(tmp_path: Path) -> None:
+    run = [sys.executable, "-m", "thalweg.cli", "doctor", "--json", "--master", "local[2]"]
+    where = ["--data-dir", str(tmp_path / "data"), "--port", "0"]
+    where += ["--store", (tmp_path / "store").as_uri()]
+    done = subprocess.run([*run, *where], capture_output=True, text=True, timeout=290, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {f["what"]: f for f in json.loads(done.stdout)}
+    assert found["store there"]["verdict"] == "ok"
+    assert "shared dir" not in found
+    assert not [p for p in (tmp_path / "store").rglob("*") if p.is_file()]
