@@ -52,6 +52,7 @@ endif
 .PHONY: soak
 soak: $(STAMP) ## Every simulated scenario under 10,000 seeds, 100,000 hostile requests, 200 drawn networks (SOAK_SEEDS, SOAK_REQUESTS, SOAK_NETWORKS for fewer)
 	$(BIN)/thalweg simulate all --seeds $(or $(SOAK_SEEDS),10000) --jobs $(shell nproc)
+	THALWEG_DRAWN=$(or $(SOAK_DRAWN),20) $(BIN)/pytest -q -m "not heavy" -n $(shell nproc) --timeout 36000 tests/cql tests/engine tests/plan tests/runtime/data tests/sharing
 	THALWEG_FUZZ_REQUESTS=$(or $(SOAK_REQUESTS),100000) $(BIN)/pytest -q --timeout 36000 tests/fuzz
 	THALWEG_STORM_S=$(or $(SOAK_STORM_S),600) $(BIN)/pytest -q --timeout 36000 tests/runtime/test_storm_live.py
 	THALWEG_LONG_RUN_TICKS=$(or $(SOAK_TICKS),50000) $(BIN)/pytest -q --timeout 36000 tests/engine/shared/test_long_runs.py

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.drawn import examples
 
 # Spark starts its workers by name: without this they may run another Python than the tests.
 os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -15,9 +16,8 @@ os.environ.pop("SPARK_HOME", None)
 os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 
 # Derandomised, so that a red run is red again; no deadline, because Spark's first job is slow.
-settings.register_profile("dev", derandomize=True, deadline=None, max_examples=25)
-settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+settings.register_profile("suite", derandomize=True, deadline=None, max_examples=examples(25))
+settings.load_profile("suite")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

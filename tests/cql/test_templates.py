@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cql.test_fuzz import TEXTS
+from tests.drawn import examples
 
 from thalweg.cql import CqlError, compile_script
 from thalweg.cql.bind.statements import Change, Nothing, changes_of
@@ -141,17 +142,16 @@ def test_whatever_is_recalled_is_what_is_compiled(catalog: Catalog, pair: tuple[
     check(catalog, *pair)
 
 
-@settings(max_examples=400)
-@given(pairs_of_conditions())
-def test_conditions_of_all_kinds_are_filled_as_they_are_bound(
-    catalog: Catalog, pair: tuple[str, str]
-) -> None:
-    check(catalog, *pair)
+def test_conditions_of_all_kinds_are_filled_as_they_are_bound(catalog: Catalog) -> None:
+    @settings(max_examples=examples(150))
+    @given(pairs_of_conditions())
+    def drawn(pair: tuple[str, str]) -> None:
+        check(catalog, *pair)
 
-
-def test_templates_were_used() -> None:
-    assert SEEN["recalled"] > 50, SEEN
-    assert SEEN["compiled"] > 20, SEEN
+    SEEN.clear()
+    drawn()
+    assert SEEN["recalled"] > 25, SEEN
+    assert SEEN["compiled"] > 10, SEEN
 
 
 # --- what varies and what does not

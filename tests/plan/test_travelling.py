@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conformance.case_files import all_cases
+from tests.drawn import examples
 
 from thalweg.cql import compile_script
 from thalweg.plan.catalog import StreamDef
@@ -48,7 +49,7 @@ def test_another_version_is_told() -> None:
         decode_plan(msgspec.msgpack.encode([VERSION + 1, {}]))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 @given(st.sampled_from(PLANS), st.data())
 def test_bytes_that_are_no_plan_are_refused(plan: object, data: st.DataObject) -> None:
     packed = bytearray(encode_plan(plan))  # type: ignore[arg-type]

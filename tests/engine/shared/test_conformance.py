@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.conformance.case_files import Case, all_cases
 from tests.conformance.generators import Workload, values, workloads
 from tests.conformance.runner import check, check_against_reference
+from tests.drawn import examples
 from tests.engine.shared.adapter import divided, shared_engine
 
 from thalweg.cql import compile_script
@@ -38,7 +39,7 @@ def test_two_tasks_that_divide_the_queries(case: Case):
 
 
 DRAWN = settings(
-    max_examples=100,
+    max_examples=examples(25),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conformance.generators import Workload, workloads
+from tests.drawn import examples
 from tests.engine.shared.adapter import WAYS, divided
 from tests.engine.shared.flowing import ALWAYS, NEVER, Flowing
 
@@ -14,7 +15,7 @@ from thalweg.plan.nodes import base_streams
 
 
 @settings(
-    max_examples=30,
+    max_examples=examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(
@@ -49,7 +50,7 @@ def test_late_queries_start_from_what_is_there(
 
 
 @settings(
-    max_examples=30,
+    max_examples=examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(

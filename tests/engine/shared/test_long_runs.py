@@ -12,7 +12,7 @@ import pytest
 from thalweg.cql import compile_script
 from thalweg.engine.shared.engine import SharedEngine
 
-TICKS = int(os.environ.get("THALWEG_LONG_RUN_TICKS", "240"))
+TICKS = int(os.environ.get("THALWEG_LONG_RUN_TICKS", "150"))
 SCRIPT = """
 CREATE STREAM S (k INTEGER, v INTEGER) TIMESTAMP BY ts;
 CREATE STREAM T (k INTEGER) TIMESTAMP BY ts;

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tests.conformance.generators import Workload, workloads
+from tests.drawn import examples
 from tests.engine.shared.adapter import WAYS, Collect, divided, push
 
 from thalweg.engine import reference
@@ -60,7 +61,7 @@ def expected(
 
 
 @settings(
-    max_examples=150,
+    max_examples=examples(30),
     suppress_health_check=[
         HealthCheck.too_slow,
         HealthCheck.data_too_large,

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conformance.generators import Workload, workloads
 from tests.conformance.runner import compare
+from tests.drawn import examples
 from tests.engine.shared.adapter import WAYS, Collect, divided, push
 
 from thalweg.engine import reference
@@ -15,7 +16,7 @@ from thalweg.engine.shared.engine import SharedEngine
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(

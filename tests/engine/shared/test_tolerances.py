@@ -7,6 +7,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conformance.generators import Workload
+from tests.drawn import examples
 from tests.engine.shared.adapter import WAYS, divided
 from tests.engine.shared.flowing import Flowing, class_starts
 
@@ -70,7 +71,7 @@ def test_who_comes_later_begins_with_what_the_class_holds():
 
 
 @settings(
-    max_examples=30,
+    max_examples=examples(15),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(st.data())

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conformance.generators import Workload, workloads
+from tests.drawn import examples
 from tests.engine.shared.flowing import ALWAYS, NEVER, Flowing
 from tests.engine.site.conftest import OpenSite, rows, said
 
@@ -183,7 +184,7 @@ def test_a_mistake_is_shown_in_the_text(busy: Site) -> None:
 
 
 @settings(
-    max_examples=30,
+    max_examples=examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(

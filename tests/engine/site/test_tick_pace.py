@@ -1,7 +1,5 @@
 """When ticks may begin: at once where little happens, an interval apart where much does."""
 
-import time
-
 import polars as pl
 import pytest
 
@@ -66,24 +64,23 @@ def test_what_can_say_nothing_waits_for_an_interval_at_most():
 
 
 def test_the_sides_of_a_join_come_into_one_tick(open_here):
-    site = open_here(tick_interval_s=0.3)
+    site = open_here(tick_interval_s=60.0)
     site.execute(
         "CREATE STREAM S (a INTEGER) TIMESTAMP BY ts; CREATE STREAM T (a INTEGER) TIMESTAMP BY ts;"
         "CREATE QUERY q AS SELECT S.a FROM S [Range 5], T [Range 5] WHERE S.a = T.a;"
     )
     site.settle()
     before = len(site.ticker.recent)
-    began = time.monotonic()
     for stream in ("S", "T"):
         site.push(stream, pl.DataFrame({"ts": [1], "a": [1]}))
     for stream in ("S", "T"):
         site.heartbeat(stream, 2)
-    for page in site.results("q", follow=True, timeout_s=20):
+    for page in site.results("q", follow=True, timeout_s=50):
         if list(page.changes()):
             break
-    took = time.monotonic() - began
+    else:
+        pytest.fail("only the timer would have begun the tick")
     assert len(site.ticker.recent) == before + 1
-    assert took < 0.3  # it was not the timer that began the tick
 
 
 def test_what_moves_no_time_is_ticked_over_too(open_here):

@@ -6,6 +6,7 @@ from math import inf
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.drawn import examples
 from tests.overlay.sand.networks import addresses, centralised, drawn
 from tests.placement.sand.trees import line
 
@@ -43,7 +44,7 @@ def placed_by_zones(query, view, met=()):
     return at
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(drawn(), st.sampled_from(["edge", "edge+"]), st.integers(1, 3))
 def test_zones_come_to_the_centralised_outcome_over_what_messages_carry(
     instance, algorithm, levels
@@ -58,7 +59,7 @@ def test_zones_come_to_the_centralised_outcome_over_what_messages_carry(
     assert found == {node: names[place] for node, place in enumerate(expected)}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(drawn(), st.integers(0, 5), st.integers(1, 3))
 def test_where_routes_meet_everybody_in_network_is_the_centralised_algorithm(instance, k, levels):
     """Every zone then knows every host, and is told the costs at all of them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.drawn import examples
 from tests.placement.sand.test_strategies import brute_force
 from tests.placement.sand.trees import Drawn, drawn
 
@@ -14,7 +15,7 @@ from thalweg.placement.sand.placeable import limit_ms
 from thalweg.placement.sand.searching import search
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(50))
 @given(
     drawn(most_hosts=5, most_sources=5),
     st.sampled_from([1.0, 1.1, 1.3, 1.6, 2.0]),

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tests.conformance.case_files import Case, all_cases
 from tests.conformance.generators import Workload, workloads
 from tests.conformance.runner import Inputs, check, check_against_reference
+from tests.drawn import examples
 from tests.engine.shared.adapter import Collect, _begin_as, push
 
 from thalweg.cql import compile_script
@@ -158,7 +159,7 @@ def test_tuple_by_tuple_and_every_batch_again_and_again(case: Case) -> None:
 
 
 @settings(
-    max_examples=40,
+    max_examples=examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     deadline=None,
 )

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from thalweg.overlay.generator import stable_hash
 from thalweg.overlay.p2p.dataflow import Stem
 from thalweg.overlay.p2p.index_messages import AskRoom, Overloaded, Pass, Passed, Room
-from thalweg.overlay.p2p.peer import Guest, Peer
+from thalweg.overlay.p2p.peer import AtPartner, Peer
 from thalweg.overlay.p2p.stems import Stems
 from thalweg.overlay.p2p.tuples import Parts, Value, hash_of, ids_of, key_text
 from thalweg.overlay.protocol import Address, Effect, Send
@@ -158,14 +158,14 @@ class Partners:
     def store(self, delegation: Delegation, stem: Stem, parts: Parts) -> None:
         """Bring it there, without joining it; who is to be joined waits for it."""
         for partner in self._where(delegation, stem, parts):
-            guest = Guest(partner, delegation.guest_of, True)
+            guest = AtPartner(partner, delegation.guest_of, True)
             number = self._peer.enqueue(stem, parts, ("arriving", delegation), None, guest)
             delegation.arriving.add(number)
 
     def send(self, delegation: Delegation, stem: Stem, task: Task) -> None:
         """To be stored and joined there."""
         for partner in self._where(delegation, stem, task.item.parts):
-            guest = Guest(partner, delegation.guest_of, False)
+            guest = AtPartner(partner, delegation.guest_of, False)
             parts = task.item.parts
             number = self._peer.enqueue(stem, parts, ("task", task), task.replay, guest)
             task.open.add(number)
@@ -243,7 +243,7 @@ class Partners:
         for name, value, parts in stems.entries() if stems is not None else ():
             stem = self._peer.dataflow.stems.get(name)
             if stem is not None and order.low <= hash_of(value) < order.high:
-                guest = Guest(order.to, order.as_guest_of, True)
+                guest = AtPartner(order.to, order.as_guest_of, True)
                 waits = ("passing", order.token)
                 numbers.add(self._peer.enqueue(stem, parts, waits, None, guest))
                 moved.append((name, value, ids_of(parts)))

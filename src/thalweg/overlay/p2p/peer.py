@@ -50,7 +50,7 @@ class PeerSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
+class AtPartner:
     """Where an item goes that is with a partner."""
 
     partner: Address
@@ -64,7 +64,7 @@ class Out:
     __slots__ = ("guest", "item", "replay", "sent_us", "stem", "tries", "waits")
 
     def __init__(
-        self, item: Item, stem: Stem, waits: object, replay: Replay | None, guest: Guest | None
+        self, item: Item, stem: Stem, waits: object, replay: Replay | None, guest: AtPartner | None
     ) -> None:
         self.item = item
         self.guest = guest
@@ -169,7 +169,7 @@ class Peer:
         parts: Parts,
         waits: object,
         replay: Replay | None = None,
-        guest: Guest | None = None,
+        guest: AtPartner | None = None,
     ) -> int:
         self._numbers += 1
         bucket = self.buckets.of(stem.key(parts))
@@ -197,7 +197,7 @@ class Peer:
         """Send what is fresh. `owner_of` knows better than the cache whose word counts."""
         if not self._fresh:
             return []
-        groups: dict[tuple[Address | None, Replay | None, Guest | None], list[Out]] = {}
+        groups: dict[tuple[Address | None, Replay | None, AtPartner | None], list[Out]] = {}
         for out in self._fresh:
             if out.item.number not in self.outs:
                 continue
@@ -215,7 +215,7 @@ class Peer:
                 effects.append(Send(target, put))
         return effects
 
-    def _put(self, outs: list[Out], replay: Replay | None, guest: Guest | None) -> Put:
+    def _put(self, outs: list[Out], replay: Replay | None, guest: AtPartner | None) -> Put:
         stems = dict.fromkeys(o.item.stem for o in outs)
         found = [self.dataflow.stems[s] for s in stems if s in self.dataflow.stems]
         queries = dict.fromkeys(q for stem in found for q in stem.queries)

@@ -61,7 +61,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class Standing:
+class OpenQuery:
     query: JoinQuery
     said: int = 0  # all instants below it
     pending: dict[tuple[Id, ...], Parts] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Results:
     def __init__(self, watch_every_us: int = 2_000_000, retry_every_us: int = 1_000_000) -> None:
         if min(watch_every_us, retry_every_us) < 1:
             raise ValueError("periods must be above 0")
-        self.standing: dict[str, Standing] = {}
+        self.standing: dict[str, OpenQuery] = {}
         self._watch_every_us = watch_every_us
         self._retry_every_us = retry_every_us
         self._sending: dict[int, tuple[SendRows, int]] = {}  # and when it was sent
@@ -116,7 +116,7 @@ class Results:
             if key.startswith("q:"):
                 asked = msgspec.msgpack.decode(value, type=Asked)
                 query = from_text(asked.text)
-                self.standing[query.id] = Standing(query, asked.said)
+                self.standing[query.id] = OpenQuery(query, asked.said)
         for key, value in persisted.items():
             if key.startswith("c:"):
                 query_id = key.split(":", 2)[1]
@@ -128,7 +128,7 @@ class Results:
         ]
 
     def _submit(self, query: JoinQuery) -> list[Effect]:
-        self.standing[query.id] = Standing(query)
+        self.standing[query.id] = OpenQuery(query)
         text = to_text(query)
         persist = Persist(f"q:{query.id}", _encode(Asked(text, 0)))
         return [persist, Tell("query-spreading", Submit(query.id, text))]
@@ -213,7 +213,7 @@ class Results:
             effects += self._say(standing)
         return effects
 
-    def _say(self, standing: Standing) -> list[Effect]:
+    def _say(self, standing: OpenQuery) -> list[Effect]:
         """All instants that have become final."""
         horizon = standing.horizon
         streams = standing.query.streams

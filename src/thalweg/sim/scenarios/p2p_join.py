@@ -24,7 +24,7 @@ from thalweg.overlay.p2p.peer import PeerSettings
 from thalweg.overlay.p2p.query import JoinQuery, combinations
 from thalweg.overlay.p2p.register import StreamState
 from thalweg.overlay.p2p.result_messages import Combination, Final, SubmitJoin
-from thalweg.overlay.p2p.results import Results, Standing
+from thalweg.overlay.p2p.results import OpenQuery, Results
 from thalweg.overlay.p2p.stream_messages import CreateStream
 from thalweg.overlay.p2p.streams import Streams, StreamSettings
 from thalweg.overlay.p2p.tuples import Parts, Tup, ids_of
@@ -289,7 +289,7 @@ class P2PJoinScenario(ChordScenario):
         return None
 
     def _judge_shed(
-        self, name: str, said: list[tuple[int, str, tuple[object, ...]]], standing: Standing
+        self, name: str, said: list[tuple[int, str, tuple[object, ...]]], standing: OpenQuery
     ) -> str | None:
         """With too little memory: nothing that is not among the reference's combinations."""
         query = self.queries[name]
@@ -364,7 +364,7 @@ def tokens_of(world: World, stream: str) -> list[str]:
     return [streams_at(h).token for h in world.up() if stream in streams_at(h).groups]
 
 
-def standing_at(world: World, query: JoinQuery) -> Standing:
+def standing_at(world: World, query: JoinQuery) -> OpenQuery:
     stack = world.hosts[query.asker].stack
     assert stack is not None
     results = stack["p2p-results"]

@@ -9,6 +9,7 @@ import polars as pl
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conformance.runner import compare
+from tests.drawn import examples
 from tests.engine.shared.adapter import WAYS, Collect, divided, push
 
 from thalweg.cql import compile_script
@@ -129,7 +130,14 @@ def _frame(rows: list[tuple]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"k": pl.Int64, "name": pl.String}, orient="row")
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+def test_a_first_load_after_a_tick_is_not_late(tmp_path):
+    world = World(str(tmp_path), "one task")
+    world.step(("upsert", "B", [(0, "a")]))
+    world.step(("tick",))
+    world.step(("upsert", "K", [(0, "a")]))
+
+
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(STEPS, min_size=4, max_size=25), st.sampled_from(WAYS))
 def test_drawn_changes_have_their_effect_in_all_queries(steps: list[tuple], way: str):
     with tempfile.TemporaryDirectory() as folder:

@@ -7,6 +7,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conformance.generators import Workload, workloads
+from tests.drawn import examples
 from tests.engine.shared.adapter import divided
 from tests.engine.shared.flowing import ALWAYS, NEVER, Flowing
 from tests.engine.shared.sharing_workloads import SharedWorkload, shared_workloads
@@ -45,7 +46,7 @@ def check_contents(running: Flowing) -> None:
 
 
 @settings(
-    max_examples=40,
+    max_examples=examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(
@@ -87,7 +88,7 @@ def test_the_content_of_a_result_is_the_references(
 
 
 @settings(
-    max_examples=40,
+    max_examples=examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from thalweg.engine.shared.ingest import task_landing
 from thalweg.engine.shared.ingest.in_sequence import moved
 from thalweg.engine.shared.ingest.task_landing import Place, TaskLanding
 from thalweg.engine.shared.tick.executors import Executor, InProcess
+from thalweg.engine.shared.tick.messages import TaskReport
 from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.windows import BEGINNING
 
@@ -111,6 +114,16 @@ def test_divided_tuples_and_moving_cuts_change_nothing(
     monkeypatch.setattr("thalweg.plan.buckets.UNEVEN", 0.0)
     monkeypatch.setattr("thalweg.plan.buckets.BETTER", 10.0)
     here = Here(tmp_path / "divided", InProcess(tasks), rows_for_more_tasks=0)
+    division, seconds = here.engine.ticks.division, count(1)
+    learn = division.learn
+
+    def learn_drawn(reports: Iterable[TaskReport], rows: dict[str, int]) -> None:
+        drawn = list(reports)
+        for report in drawn:
+            report.cpu_s = 1 + next(seconds) % 7
+        learn(drawn, rows)
+
+    monkeypatch.setattr(division, "learn", learn_drawn)
     cuts = set()
     for number in range(TICKS):
         rows = drawn(number, hot)

@@ -4,9 +4,9 @@ The table's content is kept beside its changes, as what its partition goes on wi
 are listed in one transaction. What comes in is compared with it, and only the difference lands.
 
 The first load holds from the beginning of time. A later change gets the instant up to which time
-has come here: the newest timestamp of the streams of its resolution, or the first one that is not
-final for a query that reads the table. No tick runs meanwhile, so that it is not final when the
-change lands.
+has come here: the newest timestamp of the streams of its resolution. Both are put off to the first
+instant that is not final for a query that reads the table. No tick runs meanwhile, so that it is
+not final when the change lands.
 """
 
 from __future__ import annotations
@@ -162,10 +162,21 @@ class TableDoor:
         return pl.concat([changes, refused], how="diagonal")
 
     def _instant(self) -> int:
-        inputs, table = self.engine.store.inputs, self.table
-        if self.engine.landing.resume_point(table) is None:
-            return table.beginning
-        partitions = inputs.partitions()
+        floor = self.engine.store.inputs.floor(self.table.name)
+        if self.engine.landing.resume_point(self.table) is None:
+            instant = max(self.table.beginning, floor)
+        else:
+            instant = max(self._clock(), floor)
+        if instant >= FOREVER:
+            raise IngestError(
+                f"{self.table.name} can't change any more: a query that reads it has come to its "
+                "end. Drop that query first, or make another table."
+            )
+        return instant
+
+    def _clock(self) -> int:
+        table = self.table
+        partitions = self.engine.store.inputs.partitions()
         here = [
             of.newest
             for (name, _), of in partitions.items()
@@ -176,13 +187,7 @@ class TableDoor:
         ]
         own = partitions.get((table.name, 0))
         clock = max(here, default=0)
-        instant = max(clock, inputs.floor(table.name), own.newest if own is not None else clock)
-        if instant >= FOREVER:
-            raise IngestError(
-                f"{table.name} can't change any more: a query that reads it has come to its end. "
-                "Drop that query first, or make another table."
-            )
-        return instant
+        return clock if own is None else max(clock, own.newest)
 
 
 def _shown(row: dict[str, object]) -> str:

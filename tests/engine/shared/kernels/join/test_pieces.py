@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from tests.conformance.case_files import Case, all_cases
 from tests.conformance.generators import Workload, workloads
 from tests.conformance.runner import check, check_workload
+from tests.drawn import examples
 from tests.engine.shared.adapter import shared_engine
 
 from thalweg.engine.shared.kernels.join import join, shared_probe
@@ -38,7 +39,7 @@ def test_a_case_in_pieces(case: Case):
     check(shared_engine, case)
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), suppress_health_check=list(HealthCheck))
 @given(workloads(queries=2), st.sampled_from([1, 2]))
 def test_drawn_workloads_in_pieces(workload: Workload, tasks: int):
     def engine(*args):

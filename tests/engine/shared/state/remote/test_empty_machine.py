@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conformance.generators import Workload, workloads
 from tests.conformance.runner import compare
+from tests.drawn import examples
 from tests.engine.shared.adapter import WAYS, Collect, divided, push
 
 from thalweg.cql import compile_script
@@ -23,7 +24,10 @@ from thalweg.engine.shared.state.remote.book_log import Fenced
 from thalweg.engine.shared.state.remote.objects import objects_at
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(10),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(
     workloads(queries=2),
     st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=2, max_size=5),
