@@ -1,3 +1,4 @@
+import pytest
 from tests.api.conftest import LiveService
 
 S = "CREATE STREAM S (a INTEGER) TIMESTAMP BY ts"
@@ -19,6 +20,39 @@ def test_every_text_has_its_result(service: LiveService) -> None:
     assert second["errors"][0]["text"].startswith("1.cql:1:25: error: there is no column")
     assert (third["dropped"], third["queries"]) == (["q1"], ["q3"])
     assert [q["name"] for q in service.http.get("/queries").json()] == ["q3"]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        "(a INTEGR) TIMESTAMP BY ts",
+        "(a INTEGER",
+        "(a INTEGER, a INTEGER) TIMESTAMP BY ts",
+        "(a INTEGER) TIMESTAMP BY ts FROM 'no.csv'",  # shows when the source is opened
+    ],
+)
+def test_what_only_fails_because_of_an_earlier_statement_says_so(
+    service: LiveService, columns: str
+) -> None:
+    cql = f"CREATE STREAM IF NOT EXISTS New {columns}; CREATE QUERY q AS SELECT a FROM New [Now]"
+    (result,) = service.http.post("/queries/bulk", json=texts(cql)).json()["results"]
+    first, second = result["errors"]
+    assert "see above" not in (first["hint"] or "")
+    assert second["message"] == 'there is no stream, relation or view "New"'
+    assert second["hint"] == "the statement that makes it was not taken, either: see above"
+
+
+@pytest.mark.parametrize(
+    "cql",
+    [
+        "SELECT a FROM New [Now]; CREATE STREAM New (a INTEGER) TIMESTAMP BY ts",
+        "CREATE STREAM New (a INTEGER) TIMESTAMP BY ts; DROP STREAM New; SELECT a FROM New [Now]",
+        "CREATE STREAM Newer (a INTEGR) TIMESTAMP BY ts; SELECT a FROM New [Now]",
+    ],
+)
+def test_what_was_not_made_before_is_just_unknown(service: LiveService, cql: str) -> None:
+    (result,) = service.http.post("/queries/bulk", json=texts(cql)).json()["results"]
+    assert "see above" not in (result["errors"][-1]["hint"] or "")
 
 
 def test_places_are_those_of_the_whole_text(service: LiveService) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from thalweg.api.access.access import TooFast
@@ -13,7 +13,7 @@ from thalweg.api.execute import Executes, execute
 from thalweg.api.pieces import Piece
 from thalweg.api.problems import diagnostic_json
 from thalweg.cql import CqlError, Diagnostic, compile_each
-from thalweg.cql.errors import Mistake
+from thalweg.cql.errors import FOLLOWS, Mistake, was_to_be_made
 from thalweg.cql.parser import parse_each
 from thalweg.engine.shared.replacing import CannotReplace
 from thalweg.engine.sinks.base import SinkError
@@ -83,10 +83,20 @@ def _one_by_one(site: Site, runs: Executes, piece: Piece, outcome: Outcome) -> N
         text = re.sub(r"[^\n]", " ", piece.cql[:start]) + piece.cql[start:end]
         try:
             outcome.add(site, execute(runs, text, name=piece.name, folder=piece.base), piece)
+            continue
         except CqlError as error:
-            outcome.errors += _placed(error.diagnostics, piece)
+            found = [_following(d, piece.cql[:start]) for d in error.diagnostics]
         except (PlanError, CannotReplace, Denied, TooFast) as error:
-            outcome.errors += _placed([Mistake(str(error), (start, end)).diagnostic(text)], piece)
+            found = [Mistake(str(error), (start, end)).diagnostic(text)]
+        outcome.errors += _placed(found, piece)
+
+
+def _following(diagnostic: Diagnostic, before: str) -> Diagnostic:
+    """What only fails because an earlier statement did says so."""
+    unknown = re.fullmatch(r'there is no [a-z, ]+ "(.+)"', diagnostic.message)
+    if unknown is not None and was_to_be_made(unknown[1], before):
+        return replace(diagnostic, hint=FOLLOWS)
+    return diagnostic
 
 
 def _placed(diagnostics: Sequence[Diagnostic], piece: Piece) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from itertools import count
 
 from thalweg.cql.bind.statements import Change, Nothing, changes_of
 from thalweg.cql.bind.tables import Write, bind_write
-from thalweg.cql.errors import DEFAULT_NAME, CqlError, Diagnostic, Mistake
+from thalweg.cql.errors import DEFAULT_NAME, FOLLOWS, CqlError, Diagnostic, Mistake, was_to_be_made
 from thalweg.cql.parser import parse_each
 from thalweg.cql.syntax import CreateQuery, Delete, Drop, Insert, PlacedQuery, Statement
 from thalweg.cql.templates import Recurring, Templates
@@ -82,6 +82,8 @@ def compile_each(texts: Sequence[str], catalog: Catalog = NO_DEFINITIONS) -> lis
                 so_far.take(statement, text)
                 right.append(statement)
             except Mistake as mistake:
+                if mistake.unknown and was_to_be_made(mistake.unknown, text[: mistake.span[0]]):
+                    mistake.hint = FOLLOWS
                 mistakes.append(mistake)
         mistakes.sort(key=lambda m: m.span)
         scripts.append(so_far.script(tuple(right), [m.diagnostic(text) for m in mistakes]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -70,6 +71,10 @@ class CqlError(Exception):
         return self.render()
 
 
+FOLLOWS = "the statement that makes it was not taken, either: see above"
+_NOT_A_NAME = r"(?:\s+(?:OR|REPLACE|IF|NOT|EXISTS|STREAM|RELATION|TABLE|VIEW|QUERY)\b)+"
+
+
 class Mistake(Exception):
     """An error on its way to a CqlError: it knows offsets, not yet lines."""
 
@@ -87,6 +92,13 @@ class Mistake(Exception):
         line = text.count("\n", 0, start) + 1
         column = start - (text.rfind("\n", 0, start) + 1) + 1
         return Diagnostic(self.message, line, column, max(1, end - start), self.hint, severity)
+
+
+def was_to_be_made(name: str, before: str) -> bool:
+    """Whether a text creates this name. Where it is unknown all the same, that has failed."""
+    this = rf'{_NOT_A_NAME}\s+"?{re.escape(name)}(?!\w)'
+    made = [m.end() for m in re.finditer(rf"\bCREATE{this}", before, re.IGNORECASE)]
+    return bool(made) and not re.search(rf"\bDROP{this}", before[made[-1] :], re.IGNORECASE)
 
 
 def closest(name: str, candidates: Iterable[str], cutoff: float = 0.65) -> str | None:

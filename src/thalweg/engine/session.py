@@ -27,6 +27,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from thalweg.engine.accumulators import end_quietly
 from thalweg.engine.jars import connector_jars
 from thalweg.engine.java import java_problem
 
@@ -89,7 +90,7 @@ def spark_session(master: str = "local[*]", **settings: object) -> SparkSession:
         conf.set(name, str(value))
     gateway = SparkContext._gateway or _start_jvm(conf)
     try:
-        SparkContext(conf=conf, gateway=gateway)
+        end_quietly(SparkContext(conf=conf, gateway=gateway))
     except Py4JJavaError as error:
         reason = str(error.java_exception.getMessage()).splitlines()[0]
         raise SessionError(f"Spark does not start on {master}: {reason}") from None

@@ -27,7 +27,7 @@ def test_a_folder_with_results_of_another_run_is_refused(
     )
     answer = service.http.post("/queries/q1/sinks", json={"target": f"parquet:{tmp_path}"})
     assert answer.status_code == 422
-    assert "results of another run" in answer.json()["detail"]
+    assert "results that this sink did not write" in answer.json()["detail"]
     assert service.http.get("/queries/q1").json()["sinks"] == []
 
 

@@ -117,9 +117,9 @@ def test_heartbeats_are_instants_or_dates(service: LiveService) -> None:
     )
     http = service.http
     assert http.post("/streams/D/heartbeat", json={"at": "1970-01-02T00:00:00Z"}).status_code == 204
-    assert http.get("/streams/D").json()["watermark"] == "1970-01-02 00:00:00.000"
+    assert http.get("/streams/D").json()["watermark"] == "1970-01-02 00:00:00"
     assert http.post("/streams/D/heartbeat", json={"at": 86_401}).status_code == 204
-    assert http.get("/streams/D").json()["watermark"] == "1970-01-02 00:00:01.000"
+    assert http.get("/streams/D").json()["watermark"] == "1970-01-02 00:00:01"
     assert http.post("/streams/D/heartbeat", json={"at": "soon"}).status_code == 422
     assert http.post("/streams/D/heartbeat", json={}).status_code == 422
 

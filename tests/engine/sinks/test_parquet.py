@@ -49,7 +49,7 @@ def test_a_folder_with_results_of_another_run_is_refused(tmp_path: Path):
     first.open(None)
     first.write(numbers(1, 1))
     first.close()
-    with pytest.raises(SinkError, match="results of another run"):
+    with pytest.raises(SinkError, match="results that this sink did not write"):
         ParquetSink(tmp_path).open(None)
     assert values(tmp_path) == [1]
 

@@ -94,7 +94,7 @@ def test_files_beyond_the_committed_tick_and_half_written_ones_go(tmp_path: Path
 
 def test_a_folder_with_results_of_another_run_is_refused(tmp_path: Path):
     opened(tmp_path).write_all(output(family(1, (0, 1)), tick=1))
-    with pytest.raises(SinkError, match="results of another run"):
+    with pytest.raises(SinkError, match="results that this sink did not write"):
         opened(tmp_path)
     assert said(tmp_path) == [("a", 1)]
 

@@ -78,6 +78,33 @@ def test_contents_are_part_of_a_backup(open_here: OpenSite, tmp_path: Path) -> N
     assert list(restored.content("counted").tuples()) == [(1, 6)]
 
 
+def test_a_new_version_that_has_not_spoken_holds_what_the_old_one_held(
+    open_here: OpenSite,
+) -> None:
+    site = open_here(retained_ticks=2)
+    site.execute(S + "CREATE QUERY q AS SELECT a FROM S [Range 10];")
+    for ts in range(6):
+        site.push("S", rows((ts, ts)))
+        site.settle()
+    site.execute("CREATE OR REPLACE QUERY q AS SELECT a FROM S [Range 20] WHERE a > 2")
+    for _ in range(2):
+        found = site.content("q")
+        assert (found.at, list(found.tuples())) == ("4", [(a,) for a in range(5)])
+        answer = site.select("SELECT COUNT(*) AS n FROM q")
+        assert (answer.at, list(answer.tuples())) == ("4", [(5,)])
+        site.close()
+        site = open_here(retained_ticks=2)
+    site.push("S", rows((6, 6)))
+    site.settle()
+    found = site.content("q")
+    assert (found.at, list(found.tuples())) == ("5", [(3,), (4,), (5,)])
+    # Of another version's columns there is nothing to be shown under the new ones.
+    site.execute("CREATE OR REPLACE QUERY q AS SELECT a, a AS b FROM S [Range 20]")
+    assert site.content("q").at is None
+    with pytest.raises(WrongUse, match="no instant is final yet: query q begins with"):
+        site.select("SELECT a FROM q")
+
+
 def test_a_stream_has_no_content(site: Site) -> None:
     site.execute(S + "CREATE QUERY news AS ISTREAM (SELECT a FROM S [Range 2]);")
     with pytest.raises(WrongUse, match="news is a stream \\(ISTREAM\\)"):

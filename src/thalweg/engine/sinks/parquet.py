@@ -92,7 +92,7 @@ class ParquetSink:
             file, ended = _FILE.fullmatch(path.name), _ENDED.fullmatch(path.name)
             if file and is_first:
                 raise SinkError(
-                    f"{self.folder} has results of another run ({path.name}): "
+                    f"{self.folder} has results that this sink did not write ({path.name}): "
                     "choose an empty folder, or remove them"
                 )
             is_behind = (

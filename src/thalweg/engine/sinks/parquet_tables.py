@@ -78,8 +78,9 @@ class ParquetTablesSink:
         for path in sorted(self.folder.glob("*/*")):
             found = _FILE.fullmatch(path.name)
             if found and committed is None:
+                name = path.relative_to(self.folder)
                 raise SinkError(
-                    f"{self.folder} has results of another run ({path.relative_to(self.folder)}): "
+                    f"{self.folder} has results that this sink did not write ({name}): "
                     "choose an empty folder, or remove them"
                 )
             if path.name.startswith(PARTIAL) or (found and int(found[1]) > self._tick):

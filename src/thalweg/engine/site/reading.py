@@ -18,6 +18,7 @@ from thalweg.engine.shared.results.emission import Emission, EndMark
 from thalweg.engine.shared.state.versions import Ended
 from thalweg.engine.site.errors import Forgotten
 from thalweg.engine.site.positions import START, Position
+from thalweg.engine.site.status import instant_text
 from thalweg.plan.windows import BEGINNING, FOREVER
 
 
@@ -148,9 +149,18 @@ class Reader:
             complete = archive.complete_from(self.query)
         if after.instant < complete:
             raise Forgotten(
-                f"results behind {after} are no longer kept: they are complete from instant "
-                f"{complete} on. Read again without a position to start there."
+                f"results behind {after} are no longer kept: they are complete from "
+                f"{self._instant_text(complete)} on. Read again without a position to start there."
             )
+
+    def _instant_text(self, instant: int) -> str:
+        """As the query's streams write it."""
+        run = self._engine.roster.queries.get(self.query)
+        if run is None:
+            return str(instant)
+        stream = self._engine.streams[run.streams[0]]
+        is_temporal = stream.timestamp_type.is_temporal
+        return instant_text(instant, stream.resolution_us, is_temporal) or "the beginning"
 
     def pages(self, after: Position = START, upto: Position | None = None) -> Iterator[Page]:
         """What the query has said behind a position (and before a frontier), a page per tick."""

@@ -38,14 +38,18 @@ def content(engine: SharedEngine, query: QueryDef, at: int | None = None) -> pl.
     final = frontier_of(engine, query.name)
     columns = names(len(run.columns))
     schema = data_schema(tuple(f.type for f in query.plan.schema))
+    nothing = pl.DataFrame(schema={**schema, W: pl.Int64})
     if at is None:
         at = final - 1
     assert at < final, f"{query.name} is not final at {at}"
+    if _takes_over_at(engine, query.name) == at + 1:
+        held = [nothing, *engine.contents.base(query.name)]
+        return _rows(net(pl.concat([p.select(*columns, W) for p in held]), columns))
     if engine.archive.complete_from(query.name) > BEGINNING and not run.keeps_content:
         if at < final - 1:
             raise NotKept(f"what {query.name} held at {at} is no longer kept")
         return evaluate(engine, query.plan, at, dict(run.horizons))
-    parts = [pl.DataFrame(schema={**schema, W: pl.Int64})]
+    parts = [nothing]
     lineage = engine.store.versions.lineage(query.name)
     if engine.archive.complete_from(query.name) > BEGINNING:
         parts += _folded(engine, run, at)
@@ -74,7 +78,20 @@ def frontier_of(engine: SharedEngine, query: str) -> int:
     """All instants before it are final for the query."""
     run = engine.roster.run_of(query)
     reached = None if run is None else engine.store.frontier(run.flow)
-    return BEGINNING if reached is None else reached
+    if reached is None:
+        since = _takes_over_at(engine, query)
+        return BEGINNING if since is None else since
+    return reached
+
+
+def _takes_over_at(engine: SharedEngine, query: str) -> int | None:
+    """From when on a version speaks that has not spoken yet: until then its result is what the one
+    before it held. None if there is no such version, or its columns are others."""
+    versions = engine.store.versions
+    lineage = versions.lineage(query)
+    if lineage is None or not lineage.pending or versions.ended(query)[-1].closes:
+        return None
+    return lineage.since
 
 
 def evaluate(
