@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conformance.generators import Workload, workloads
 from tests.conformance.runner import compare
+from tests.drawn import examples
 from tests.engine.shared.adapter import Collect, divided, feed
 
 from thalweg.cql import compile_script
@@ -56,7 +57,7 @@ def everything_is_large(monkeypatch):
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(20),
     suppress_health_check=[
         HealthCheck.too_slow,
         HealthCheck.data_too_large,
