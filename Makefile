@@ -63,7 +63,7 @@ soak: $(STAMP) ## Every simulated scenario under 10,000 seeds, 100,000 hostile r
 	THALWEG_BENCHES=1 $(BIN)/pytest -q --timeout 3600 tests/bench/test_network.py
 	THALWEG_NETWORKS=$(or $(SOAK_NETWORKS),200) $(BIN)/pytest -q --timeout 36000 tests/runtime/network/test_drawn_networks.py
 	THALWEG_NETWORKS=1 $(BIN)/pytest -q --timeout 3600 tests/runtime/network/test_processes.py
-	THALWEG_FAULTS=1 $(BIN)/pytest -q --timeout 3600 tests/runtime/network/test_fault_matrix.py
+	THALWEG_FAULTS=1 $(BIN)/pytest -q --timeout 3600 tests/runtime/network/test_fault_matrix.py tests/engine/shared/test_crash.py
 	THALWEG_CUTS=$(or $(SOAK_CUTS),4) $(BIN)/pytest -q --timeout 36000 tests/runtime/data/test_cut_plans.py
 	THALWEG_NATIVE_DRAWS=$(or $(SOAK_DRAWS),8) $(BIN)/pytest -q --timeout 36000 tests/engine/native/test_hostile_expressions.py
 
