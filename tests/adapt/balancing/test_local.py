@@ -1,7 +1,7 @@
 """Shapes follow rates, but not their noise."""
 
 from thalweg.adapt.balancing.local import Hysteresis, LocalOptimiser, Statistics, expected_work
-from thalweg.adapt.moves.shapes import all_shapes, parse
+from thalweg.adapt.moves.state.shapes import all_shapes, parse
 from thalweg.overlay.generator import Generator
 
 AB_C, BC_A = parse("((A B) C)", "ABC"), parse("(A (B C))", "ABC")

@@ -2,8 +2,8 @@
 
 from thalweg.adapt.balancing.costs import Prices, Prospect, cheapest, costs
 from thalweg.adapt.balancing.policy import Balancer, Settings
+from thalweg.adapt.moves.messages.reports import Load
 from thalweg.adapt.moves.query import Query
-from thalweg.adapt.moves.reports import Load
 from thalweg.plan.windows import TimeWindow
 
 QUERY = Query(("A", "B"), (TimeWindow(200), TimeWindow(200)))

@@ -3,9 +3,17 @@
 import msgspec
 import pytest
 
-from thalweg.adapt.moves.answering import answer as answered
-from thalweg.adapt.moves.answering import release
-from thalweg.adapt.moves.data import (
+from thalweg.adapt.moves.directory import Directory, Times
+from thalweg.adapt.moves.flow.union import Union
+from thalweg.adapt.moves.messages.commands import (
+    Aborted,
+    ComputePartitionsToMove,
+    PartitionsToMove,
+    Reactivated,
+    ReactivatePartitions,
+    Refused,
+)
+from thalweg.adapt.moves.messages.data import (
     FULL,
     GENERATION,
     OLD,
@@ -15,24 +23,16 @@ from thalweg.adapt.moves.data import (
     Results,
     Want,
 )
-from thalweg.adapt.moves.directory import Directory, Times
-from thalweg.adapt.moves.messages import (
-    Aborted,
-    ComputePartitionsToMove,
-    PartitionsToMove,
-    Reactivated,
-    ReactivatePartitions,
-    Refused,
-)
-from thalweg.adapt.moves.meta import Meta
-from thalweg.adapt.moves.processor import Processor
-from thalweg.adapt.moves.ptlb import DuplicatePartitions, Duplicating
+from thalweg.adapt.moves.messages.requests import Assign
+from thalweg.adapt.moves.processor.answering import answer as answered
+from thalweg.adapt.moves.processor.answering import release
+from thalweg.adapt.moves.processor.meta import Meta
+from thalweg.adapt.moves.processor.processor import Processor
 from thalweg.adapt.moves.query import Query
-from thalweg.adapt.moves.receiving import freeze
-from thalweg.adapt.moves.requests import Assign
-from thalweg.adapt.moves.shapes import mjoin
-from thalweg.adapt.moves.union import Union
+from thalweg.adapt.moves.state.shapes import mjoin
 from thalweg.adapt.moves.ways import WAYS
+from thalweg.adapt.moves.ways.ptlb import DuplicatePartitions, Duplicating
+from thalweg.adapt.moves.ways.receiving import freeze
 from thalweg.overlay.protocol import Persist, Send
 from thalweg.plan.windows import TimeWindow
 

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thalweg.adapt.moves.data import RowsOf
 from thalweg.adapt.moves.directory import Directory, Times
 from thalweg.adapt.moves.grouping import Above, added_up
-from thalweg.adapt.moves.holding import Holding
-from thalweg.adapt.moves.messages import ComputePartitionsToMove, PartitionsToMove, Refused
-from thalweg.adapt.moves.meta import Meta
+from thalweg.adapt.moves.messages.commands import ComputePartitionsToMove, PartitionsToMove, Refused
+from thalweg.adapt.moves.messages.data import RowsOf
 from thalweg.adapt.moves.operators import COUNT, MAX, MIN, SUM, Groups, Operator
-from thalweg.adapt.moves.processor import Processor
+from thalweg.adapt.moves.processor.holding import Holding
+from thalweg.adapt.moves.processor.meta import Meta
+from thalweg.adapt.moves.processor.processor import Processor
 from thalweg.adapt.moves.query import Query
-from thalweg.adapt.moves.shapes import all_shapes, mjoin
+from thalweg.adapt.moves.state.shapes import all_shapes, mjoin
 from thalweg.adapt.moves.ways import WAYS
 from thalweg.overlay.protocol import Persist, Send
 from thalweg.plan.windows import TimeWindow

@@ -3,10 +3,10 @@
 from collections import deque
 from dataclasses import replace
 
-from thalweg.adapt.moves.data import ReadResults
+from thalweg.adapt.moves.messages.data import ReadResults
+from thalweg.adapt.moves.messages.records import StartMove, Stepped
 from thalweg.adapt.moves.operators import COUNT, SUM, Operator
 from thalweg.adapt.moves.protocol import Moves
-from thalweg.adapt.moves.records import StartMove, Stepped
 from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.scenarios.moves import MovesScenario
 from thalweg.sim.scenarios.moves_strikes import MANAGER, ROLES

@@ -12,18 +12,19 @@ from tests.sim.scenarios.moves_variants import (
 )
 from tests.sim.scenarios.swarm import is_caught
 
-from thalweg.adapt.moves import answering, protocol
-from thalweg.adapt.moves.data import FULL, NEW
-from thalweg.adapt.moves.durable import Disk
+from thalweg.adapt.moves import protocol
+from thalweg.adapt.moves.flow.split import Split
+from thalweg.adapt.moves.flow.tracks import Track
+from thalweg.adapt.moves.flow.union import Union
 from thalweg.adapt.moves.grouping import Above
-from thalweg.adapt.moves.holding import Holding
-from thalweg.adapt.moves.join import RangeJoin
-from thalweg.adapt.moves.processor import Processor
-from thalweg.adapt.moves.shipping import Incoming
-from thalweg.adapt.moves.split import Split
-from thalweg.adapt.moves.tracks import Track
-from thalweg.adapt.moves.union import Union
+from thalweg.adapt.moves.messages.data import FULL, NEW
+from thalweg.adapt.moves.processor import answering
+from thalweg.adapt.moves.processor.durable import Disk
+from thalweg.adapt.moves.processor.holding import Holding
+from thalweg.adapt.moves.processor.processor import Processor
+from thalweg.adapt.moves.state.join import RangeJoin
 from thalweg.adapt.moves.ways import WAYS
+from thalweg.adapt.moves.ways.shipping import Incoming
 from thalweg.overlay.protocol import Persist
 from thalweg.sim.run import run
 from thalweg.sim.scenarios.moves import MovesScenario

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from thalweg.adapt.moves.shapes import Shape, all_shapes
+from thalweg.adapt.moves.state.shapes import Shape, all_shapes
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from thalweg.adapt.balancing.costs import Prices, Prospect, cheapest
+from thalweg.adapt.moves.messages.records import StartMove
+from thalweg.adapt.moves.messages.reports import Load
 from thalweg.adapt.moves.query import Query
-from thalweg.adapt.moves.records import StartMove
-from thalweg.adapt.moves.reports import Load
 from thalweg.overlay.protocol import Address
 
 

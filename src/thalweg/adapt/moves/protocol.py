@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from thalweg.adapt.moves import shipping
-from thalweg.adapt.moves.answering import answer, release
-from thalweg.adapt.moves.data import ReadResults, ReadRows, Release, Results, Rows, Said
 from thalweg.adapt.moves.directory import Directory, Times
-from thalweg.adapt.moves.manager import Decide, Manager
-from thalweg.adapt.moves.messages import (
+from thalweg.adapt.moves.flow.split import Split
+from thalweg.adapt.moves.flow.union import Union
+from thalweg.adapt.moves.manager.manager import Decide, Manager
+from thalweg.adapt.moves.messages.commands import (
     SHARED,
     Abort,
     Aborted,
@@ -25,18 +24,18 @@ from thalweg.adapt.moves.messages import (
     Discard,
     ReactivatePartitions,
 )
-from thalweg.adapt.moves.processor import Processor
+from thalweg.adapt.moves.messages.data import ReadResults, ReadRows, Release, Results, Rows, Said
+from thalweg.adapt.moves.messages.records import StartMove
+from thalweg.adapt.moves.messages.reports import Fence, Goodbye, Register, Report
+from thalweg.adapt.moves.messages.requests import Assign, Publish, Reshape
+from thalweg.adapt.moves.processor.answering import answer, release
+from thalweg.adapt.moves.processor.processor import Processor
+from thalweg.adapt.moves.processor.reshaping import reoptimise, reshape
 from thalweg.adapt.moves.query import Query
-from thalweg.adapt.moves.receiving import Copied, Received
-from thalweg.adapt.moves.records import StartMove
-from thalweg.adapt.moves.reports import Fence, Goodbye, Register, Report
-from thalweg.adapt.moves.requests import Assign, Publish, Reshape
-from thalweg.adapt.moves.reshaping import reoptimise, reshape
-from thalweg.adapt.moves.shapes import Shape
-from thalweg.adapt.moves.split import Split
-from thalweg.adapt.moves.union import Union
-from thalweg.adapt.moves.way import discard
-from thalweg.adapt.moves.ways import MSLB, WAYS
+from thalweg.adapt.moves.state.shapes import Shape
+from thalweg.adapt.moves.ways import MSLB, WAYS, shipping
+from thalweg.adapt.moves.ways.receiving import Copied, Received
+from thalweg.adapt.moves.ways.way import discard
 from thalweg.overlay.protocol import (
     Address,
     Call,

@@ -1,6 +1,6 @@
 """Machines with a capacity, and the buckets that they run (D-CAPE 5.1).
 
-Each bucket has a real join (`adapt/moves/join.py`) with real windows and results. A machine
+Each bucket has a real join (`adapt/moves/state/join.py`) with real windows and results. A machine
 spends a budget of comparisons a second: a row costs one for its insertion and one for each row
 of the states in its bucket that it is compared with, as D-CAPE's joins without an index do. What
 it can't process waits in its queue. Moves and shapes are decided by the project's own policies
@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 
 from thalweg.adapt.balancing.local import LocalOptimiser, Statistics
 from thalweg.adapt.balancing.policy import Balancer, Settings
-from thalweg.adapt.moves.join import Emits, RangeJoin
-from thalweg.adapt.moves.matching import reshaped
+from thalweg.adapt.moves.messages.reports import Load
 from thalweg.adapt.moves.query import Combination, Query, Row, bucket_of
-from thalweg.adapt.moves.reports import Load
-from thalweg.adapt.moves.shapes import Shape, left_deep
+from thalweg.adapt.moves.state.join import Emits, RangeJoin
+from thalweg.adapt.moves.state.matching import reshaped
+from thalweg.adapt.moves.state.shapes import Shape, left_deep
 from thalweg.adapt.moves.ways import MSLB, PTLB
 from thalweg.experiments.dcape.arrivals import Arrivals
 from thalweg.plan.windows import TimeWindow

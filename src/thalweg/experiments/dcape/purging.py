@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from thalweg.adapt.moves.join import RangeJoin
 from thalweg.adapt.moves.query import Query
-from thalweg.adapt.moves.shapes import left_deep
+from thalweg.adapt.moves.state.join import RangeJoin
+from thalweg.adapt.moves.state.shapes import left_deep
 from thalweg.experiments.dcape.arrivals import Arrivals
 from thalweg.plan.windows import TimeWindow
 

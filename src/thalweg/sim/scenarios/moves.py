@@ -14,12 +14,19 @@ from typing import ClassVar
 
 from thalweg.adapt.balancing.policy import Balancer, Settings
 from thalweg.adapt.moves.directory import Directory, Times
-from thalweg.adapt.moves.manager import Decide
+from thalweg.adapt.moves.manager.manager import Decide
+from thalweg.adapt.moves.messages.records import Ended, StartMove, Stepped
+from thalweg.adapt.moves.messages.requests import (
+    Assign,
+    Final,
+    Publish,
+    Published,
+    Reshape,
+    Reshaped,
+)
 from thalweg.adapt.moves.protocol import Moves
 from thalweg.adapt.moves.query import Row
-from thalweg.adapt.moves.records import Ended, StartMove, Stepped
-from thalweg.adapt.moves.requests import Assign, Final, Publish, Published, Reshape, Reshaped
-from thalweg.adapt.moves.shapes import all_shapes
+from thalweg.adapt.moves.state.shapes import all_shapes
 from thalweg.adapt.moves.ways import WAYS
 from thalweg.overlay.generator import Generator, seed_of
 from thalweg.overlay.protocol import Address

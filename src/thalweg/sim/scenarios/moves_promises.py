@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thalweg.adapt.moves.processor import Processor
+from thalweg.adapt.moves.processor.processor import Processor
 from thalweg.adapt.moves.protocol import Moves
 from thalweg.overlay.protocol import Address
 from thalweg.sim.host import Host

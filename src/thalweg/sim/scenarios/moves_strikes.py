@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from thalweg.adapt.moves.records import Ended, Stepped
+from thalweg.adapt.moves.messages.records import Ended, Stepped
 from thalweg.adapt.moves.ways import WAYS
 from thalweg.overlay.generator import Generator, seed_of
 from thalweg.overlay.protocol import Address

@@ -1,0 +1,1 @@
+"""The distribution manager's side of moves."""

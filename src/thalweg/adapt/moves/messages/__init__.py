@@ -1,0 +1,1 @@
+"""What the roles of a partitioned query say to each other."""

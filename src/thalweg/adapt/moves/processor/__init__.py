@@ -1,0 +1,1 @@
+"""A processor's side: its bucket ranges, their state and results."""
