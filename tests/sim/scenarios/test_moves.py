@@ -159,7 +159,7 @@ ANSWER, LIVE = answering.answer, RangeJoin.live
         (Grouped, 5, RangeJoin, "live", forgets_what_ends_at_once),
         (GroupedAbove, 6, Above, "restore", lambda self, persisted: None),
     ],
-    ids=lambda x: getattr(x, "__name__", str(x)),
+    ids=["is_movable", "answer", "fold", "live", "restore"],
 )
 def test_a_dropped_rule_is_caught_where_it_matters(
     monkeypatch, scenario, first_seed, where, rule, mutated
