@@ -36,6 +36,7 @@ _HEAVY = (
     "engine/shared/test_crash.py",
     "engine/shared/test_on_spark.py",
     "engine/shared/tick/test_on_residents.py",
+    "first_hour/test_readme.py",
     "runtime/trust/test_guarded_network.py",
     "runtime/test_processes.py",
     "test_docs.py",

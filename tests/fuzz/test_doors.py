@@ -39,7 +39,13 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def attacked(tmp_path: Path, home: Path) -> Iterator[LiveService]:
     allowed = AllowedFolders((home,))
-    live = LiveService(tmp_path / "data", base_folder=home, allowed=allowed, tick_interval_s=0.05)
+    live = LiveService(
+        tmp_path / "data",
+        base_folder=home,
+        allowed=allowed,
+        tick_interval_s=0.05,
+        retained_ticks=5 * REQUESTS,  # all rows are read in the end
+    )
     live.http.post("/queries", content=SCRIPT).raise_for_status()
     yield live
     live.close()
