@@ -49,7 +49,7 @@ test: setup kafka s3 ## Run the tests (PYTEST_ARGS="tests/cql -x" narrows them)
 ifdef PYTEST_ARGS
 	$(BIN)/pytest $(PYTEST_ARGS)
 else # Spark uses all cores by itself; the other tests share them
-	$(BIN)/pytest -m "not heavy" -n 2
+	$(BIN)/pytest -m "not heavy" -n 2 --dist worksteal
 	$(BIN)/pytest -m heavy
 endif
 
