@@ -1,3 +1,6 @@
+import pytest
+
+from thalweg.cql import compile_script
 from thalweg.cql.errors import CqlError, Diagnostic, Mistake, closest, did_you_mean
 
 TEXT = "SELECT a,\n\tbb\nFROM s"
@@ -42,3 +45,12 @@ def test_a_place_outside_of_the_text_is_still_named() -> None:
 def test_suggestions_ignore_case_and_keep_spelling() -> None:
     assert closest("ITMID", ["itemID", "sellerID"]) == "itemID"
     assert did_you_mean("zzz", ["itemID"]) is None
+
+
+def test_a_name_as_long_as_a_text_is_not_told_again_and_again() -> None:
+    name = "x" * 5_000
+    text = f'CREATE STREAM "{name}" (a BIGINT) TIMESTAMP BY ts; DROP QUERY "{name}"'
+    with pytest.raises(CqlError) as caught:
+        compile_script(text)
+    assert all(len(d.message) < 500 and len(d.hint or "") < 500 for d in caught.value.diagnostics)
+    assert len(str(caught.value)) < 3_000

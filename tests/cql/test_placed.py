@@ -9,7 +9,7 @@ from thalweg.cql.bind.dependencies import dependents, names_read
 from thalweg.plan.catalog import Catalog
 from thalweg.plan.nodes import Node
 from thalweg.plan.travelling import plan_text, without_plan
-from thalweg.runtime.network.placed_text import placed_text, select_of
+from thalweg.runtime.network.fragments.placed_text import placed_text, select_of
 
 STREAM = 'CREATE STREAM "A ""b""" (k BIGINT) TIMESTAMP BY ts BIGINT'
 QUERY = 'CREATE QUERY q AS SELECT k + 1 AS next FROM "A ""b""" [Range 5]'

@@ -24,6 +24,7 @@ CASES = {
     "SELECT COUNT(*) FROM S [Now] WHERE v > 1": {"v > 1"},
     "SELECT * FROM S [Rows 3] WHERE k = 1": ALL,  # the window counts the others too
     "SELECT * FROM S [Partition By k Rows 3] WHERE v = 1": ALL,
+    "SELECT * FROM S [Partition By k Rows 3] WHERE v = 1 AND k = 2": {"k = 2"},
     "RSTREAM (SELECT * FROM S [Range 5] WHERE k = 1)": ALL,  # it speaks at every tuple
     "ISTREAM (SELECT * FROM S [Range 5] WHERE k = 1)": {"k = 1"},
     "SELECT * FROM (ISTREAM (SELECT k FROM S [Range 5])) [Range 2] WHERE k = 1": ALL,

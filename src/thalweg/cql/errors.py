@@ -40,7 +40,7 @@ class Diagnostic:
             room = max(1, len(source) - (self.column - first) + 1)
             shown += [f"  {source}", f"  {indent}{'^' * max(1, min(self.length, room))}"]
         if self.hint is not None:
-            shown.append(f"help: {self.hint}")
+            shown.append(f"help: {_cut(self.hint)}")
         return "\n".join(shown)
 
 
@@ -91,7 +91,9 @@ class Mistake(Exception):
         start, end = self.span
         line = text.count("\n", 0, start) + 1
         column = start - (text.rfind("\n", 0, start) + 1) + 1
-        return Diagnostic(self.message, line, column, max(1, end - start), self.hint, severity)
+        # Names may be as long as texts: who is told reads a line.
+        message, hint = _cut(self.message), None if self.hint is None else _cut(self.hint)
+        return Diagnostic(message, line, column, max(1, end - start), hint, severity)
 
 
 def was_to_be_made(name: str, before: str) -> bool:

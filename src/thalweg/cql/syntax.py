@@ -518,6 +518,15 @@ class AddColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class SpreadQuery:
+    """ALTER QUERY name SPREAD OVER nodes."""
+
+    name: Name
+    nodes: tuple[Name, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Drop:
     """`kind` is STREAM, RELATION, TABLE, VIEW, QUERY or SINK."""
 
@@ -529,7 +538,7 @@ class Drop:
 
 Creating = CreateStream | CreateTable | CreateView | CreateQuery | CreateSink
 Writing = Insert | Delete  # change rows, not definitions
-Statement = Creating | AddColumn | Drop | Writing
+Statement = Creating | AddColumn | SpreadQuery | Drop | Writing
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

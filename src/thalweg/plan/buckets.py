@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 SPACE = 1 << 64
+BUCKETS = 128  # of equal width, that queries are spread over nodes by; what BUCKET gives
 FIRST_BUCKETS = 64
 MOST_BUCKETS = 1024
 NARROWEST = SPACE >> 24  # what is hot in less than that is one key, or nearly

@@ -53,7 +53,7 @@ def _places(node: Node, path: tuple[int, ...], inside: bool) -> Iterator[Place]:
 def _can_travel(node: Node) -> bool:
     if isinstance(node, nodes.Scan):
         return False  # there is nothing to compute
-    if any(isinstance(n, nodes.Tolerant) for n in nodes.walk(node)):
+    if any(isinstance(n, nodes.Tolerant | nodes.DueRows) for n in nodes.walk(node)):
         return False  # where a class of readers starts decides which rows are due
     has_clock = any(not s.is_table for s in nodes.base_streams(node))
     return has_clock and all(f.type not in (INTERVAL, NULL) for f in node.schema)

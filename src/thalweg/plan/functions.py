@@ -174,9 +174,9 @@ def _logic(name: str, low: int, high: int | None) -> Signature:
     return sign
 
 
-def _any(result: SqlType) -> Signature:
+def _any(result: SqlType, name: str = "IS NULL") -> Signature:
     def sign(types: tuple[SqlType, ...]) -> tuple[tuple[SqlType, ...], SqlType]:
-        _arity("IS NULL", types, 1, 1)
+        _arity(name, types, 1, 1)
         return types, result
 
     return sign
@@ -315,6 +315,8 @@ FUNCTIONS: dict[str, Function] = {
         Function("||", _fixed("||", (VARCHAR, VARCHAR), VARCHAR)),
         Function("extract", _temporal_part),
         Function("date_trunc", _fixed("date_trunc", (VARCHAR, TIMESTAMP), TIMESTAMP)),
+        # Which of plan/buckets' 128 a value falls in; NULL has one, too: no row is without.
+        Function("bucket", _any(BIGINT, "bucket"), strict=False),
         Function("add_months", _fixed("add_months", (TIMESTAMP, BIGINT), TIMESTAMP)),
     )
 }

@@ -78,6 +78,26 @@ class Tolerant:
 
 
 @dataclass(frozen=True, slots=True)
+class DueRows:
+    """Of a stream of due rows (`runtime/network/labels/labels.py`) those of one tolerance class:
+    where its column is true."""
+
+    input: Node
+    column: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.input, Scan) or not self.input.is_stream:
+            raise PlanError("rows are due of a base stream")
+        _check_indexes(frozenset((self.column,)), self.input, "a tolerance class")
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    is_stream = True
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """Stream to relation: each tuple is in it for the interval that `spec` gives."""
 
@@ -341,6 +361,7 @@ class ToStream:
 Node = (
     Scan
     | Tolerant
+    | DueRows
     | Window
     | Filter
     | Project
@@ -425,7 +446,7 @@ def never_retracts(node: Node) -> bool:
             return all(never_retracts(n) for n in node.inputs)
         case SetOp(kind, _, left, right):
             return kind is not SetKind.EXCEPT and never_retracts(left) and never_retracts(right)
-        case ToStream() | Tolerant():
+        case ToStream() | Tolerant() | DueRows():
             return True
         case _:
             return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from thalweg.plan import nodes
-from thalweg.plan.expr import Expr, columns_of, conjunction, conjuncts, shift, substitute
+from thalweg.plan.expr import Col, Expr, columns_of, conjunction, conjuncts, shift, substitute
 from thalweg.plan.nodes import Node, SetKind, StreamKind
 from thalweg.plan.windows import HopWindow, TimeWindow
 
@@ -40,10 +40,17 @@ def _at_scans(node: Node, conditions: Conditions, stream: str) -> Iterator[Condi
             if of.name == stream:
                 yield conditions
         case nodes.Window(source, spec):
-            # Which rows a Rows window or a session holds depends on all that came.
-            passes = isinstance(spec, TimeWindow | HopWindow) and isinstance(source, nodes.Scan)
-            own = _within(conditions, 0, len(source.schema)) if passes else ()
+            is_base = isinstance(source, nodes.Scan | nodes.DueRows)
+            own = _within(conditions, 0, len(source.schema)) if is_base else ()
+            if not isinstance(spec, TimeWindow | HopWindow):
+                # Which rows a Rows window or a session holds depends on all that came, but only
+                # of the same Partition By keys.
+                keys = set(spec.partition_by)
+                own = tuple(c for c in own if columns_of(c) <= keys)
             yield from _at_scans(source, own, stream)
+        case nodes.DueRows(source, column):
+            label = Col(column, source.schema[column].type, source.schema[column].name)
+            yield from _at_scans(source, (*conditions, label), stream)
         case nodes.Filter(source, predicate):
             yield from _at_scans(source, (*conditions, *conjuncts(predicate)), stream)
         case nodes.Project(source, exprs, _):

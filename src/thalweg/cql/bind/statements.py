@@ -71,6 +71,9 @@ def _changes_of(
             return _drop(statement, catalog)
         case syntax.AddColumn():
             return (_add_column(statement, catalog, text),)
+        case syntax.SpreadQuery():
+            hint = "send it to a node of a network, without other statements"
+            raise Mistake("a script can't say where a query runs", statement.span, hint)
         case syntax.Insert() | syntax.Delete():
             raise AssertionError("it changes rows, no definition")
     there = catalog.find(statement.name.text) if statement.name is not None else None
@@ -131,7 +134,7 @@ def _kind_word(statement: syntax.Statement) -> str:
             return "view"
         case syntax.CreateSink():
             return "sink"
-        case syntax.CreateQuery():
+        case syntax.CreateQuery() | syntax.SpreadQuery():
             return "query"
         case syntax.AddColumn() | syntax.Drop():
             return statement.kind.lower()

@@ -22,6 +22,7 @@ from thalweg.cql.syntax import (
     Mode,
     Name,
     PlacedQuery,
+    SpreadQuery,
     Statement,
 )
 
@@ -97,8 +98,10 @@ class StatementParser(TableParser):
         return True
 
     def _alteration(self, start: int) -> Statement:
-        """QUERY name AS …, or STREAM name ADD COLUMN name type"""
+        """QUERY name AS …, QUERY name SPREAD OVER nodes, or STREAM name ADD COLUMN name type"""
         if self.accept("QUERY"):
+            if self.peek().key == "SPREAD":
+                return self._spread(start)
             return self._query_definition(start, Mode.ALTER)
         if self.token.key not in ("STREAM", "RELATION"):
             raise self.unexpected("QUERY, STREAM or RELATION", "after ALTER")
@@ -107,6 +110,15 @@ class StatementParser(TableParser):
         self.expect("ADD", f"after the {kind.lower()}'s name")
         self.accept("COLUMN")
         return AddColumn(kind, name, self._column_definition(), self.since(start))
+
+    def _spread(self, start: int) -> SpreadQuery:
+        name = self.name("the name of the query")
+        self.expect("SPREAD", "after the query's name")
+        self.expect("OVER", "and the nodes that compute it")
+        nodes = [self.name("a node's name")]
+        while self.accept(","):
+            nodes.append(self.name("a node's name"))
+        return SpreadQuery(name, tuple(nodes), self.since(start))
 
     def _kind(self, verb: str) -> str:
         if self.token.key not in DEFINABLE:
