@@ -139,7 +139,6 @@ def test_a_repeated_feed_counts_once():
     ("request_", "message"),
     [
         (Feed("q", 0, (), 5), "not delegated here"),
-        (Feed("x", 1, (), 5), "does not run here"),
         (Feed("q", 1, ((2, 9, (1, 1)), (3, 4, (1, 1))), 9), "behind"),
         (End("q", 1, 1, 7), "can't be ended"),
         ("anything", "can't"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from thalweg.plan.expr import Call, Col, Expr, conjuncts
+from thalweg.plan.expr import Call, Col, Expr, conjunction, conjuncts
 from thalweg.plan.nodes import (
     Aggregate,
     Distinct,
@@ -54,6 +54,9 @@ def _keyed(plan: Node, key: Mapping[str, int]) -> Columns:
     if isinstance(plan, Window):
         return _windowed(plan, _keyed(plan.input, key))
     if isinstance(plan, Filter):
+        if isinstance(plan.input, Join):  # WHERE is where most queries say what they join on
+            where = conjunction([plan.input.condition, plan.predicate])
+            return _joined(plan.input.inputs, where, key)
         return _keyed(plan.input, key)
     if isinstance(plan, Project):
         return _among(plan.exprs, _keyed(plan.input, key))

@@ -1,20 +1,23 @@
-"""Load of a node, and what it asks of its partners and gives to them (COSMOS 6.2.3 to 6.2.5)."""
+"""Load of a node, and what it asks of its partners and gives to them (COSMOS 6.2.3 to 6.2.5).
+
+Who owns a fragment, and how it gets to another node, is for those who make this whole:
+`protocol.Partners` by leases from homes, `site.SitePartners` by the hand-over of live nodes.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from thalweg.adapt.partners import messages as say
 from thalweg.adapt.partners.circle import Circle
-from thalweg.adapt.partners.holdings import Holdings
-from thalweg.adapt.partners.homes import Homes
 from thalweg.adapt.partners.low_pass import filtered
 from thalweg.adapt.partners.requests import Wish, homing, spare, wish
 from thalweg.adapt.partners.selection import ORDERS, Candidate, reason, victims
 from thalweg.adapt.partners.settings import Settings
 from thalweg.overlay.generator import Generator
-from thalweg.overlay.membership import Membership
-from thalweg.overlay.protocol import Address, Effect, Send, SetTimer
+from thalweg.overlay.protocol import Address, Effect, Message, Send, SetTimer
 
 GATHER_PARTS = 20  # requests are gathered for a twentieth of a round, and the largest goes first
 
@@ -30,12 +33,10 @@ class Reserved:
     until_us: int
 
 
-class Balancing:
-    def __init__(self, membership: Membership, settings: Settings | None = None) -> None:
+class Balancing(ABC):
+    def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
-        self._members = membership
         self.own: Address = ""
-        self.homes, self.holdings = Homes(self.settings), Holdings(self.settings)
         self.circle = Circle(self.settings)
         self._generator = Generator(0)
         self.rounds = 0
@@ -53,26 +54,51 @@ class Balancing:
         self._dry: dict[Address, tuple[int, int]] = {}  # had nothing to give: until which round
         self._answered: tuple[int, tuple[str, ...]] = (-1, ())  # the last consent
 
+    # --- what is here, and what others are there ---
+
+    @abstractmethod
+    def _others(self) -> list[Address]:
+        """Those that may be partners and are up."""
+
+    @abstractmethod
+    def _factors(self) -> Mapping[Address, int]:
+        """Neighbouring factors (6.2.1)."""
+
+    @abstractmethod
+    def _abroad(self) -> Mapping[Address, int]:
+        """How many native fragments run where."""
+
+    @abstractmethod
+    def _load_of(self, fragment: str) -> float:
+        """0 for one that is not here any more."""
+
+    @abstractmethod
+    def _candidates(self, now_us: int) -> Iterable[Candidate]:
+        """Those that are here and may go now."""
+
+    @abstractmethod
+    def _offer(self, chosen: Candidate) -> say.Offered: ...
+
+    @abstractmethod
+    def _let_go(self, fragment: str, reserved: Reserved) -> list[Effect]:
+        """The receiver has consented: have it moved."""
+
     # --- load (6.2.3) ---
 
     @property
     def load(self) -> float:
         """The filtered load, with what has been agreed to come and without what is to go."""
         coming = sum(load for load, _ in self._coming.values())
-        held = self.holdings.held
-        going = sum(held[f].load for f in self._reserved if f in held)
+        going = sum(self._load_of(f) for f in self._reserved)
         return max(0.0, (self._filtered or 0.0) + coming - going)
 
-    def _measured(self, request: say.Measured) -> list[Effect]:
-        alpha, before = self.settings.alpha, self._filtered
-        new = request.load if before is None else filtered(alpha, before, request.load)
-        self._filtered = new
-        for m in request.fragments:
-            held = self.holdings.held.get(m.fragment)
-            if held is not None:
-                old = held.load
-                held.load = filtered(alpha, old, m.load) if old else m.load
-                held.state_bytes, held.upto = m.state_bytes, max(held.upto, m.upto)
+    def _collect(self, load: float) -> None:
+        """The load of a window is known."""
+        before = self._filtered
+        self._filtered = load if before is None else filtered(self.settings.alpha, before, load)
+
+    def _tell_change(self) -> list[Effect]:
+        """To partners, if it has changed by κ since they heard of it."""
         load, kappa = self.load, self.settings.kappa
         if self._told is None or not self._told / kappa < load < self._told * kappa:
             return self._broadcast()
@@ -87,8 +113,7 @@ class Balancing:
     def _select_partners(self, now_us: int) -> list[Effect]:
         if not self.settings.max1:
             return []
-        others = self._members.up()
-        factors = self.homes.neighbouring_factors()
+        others, factors = self._others(), self._factors()
         ranked = sorted(factors, key=lambda n: (-factors[n], n))
         circle = self.circle
         return circle.select(now_us, self.load, ranked, others, self._generator)
@@ -97,7 +122,7 @@ class Balancing:
         """Where all are overloaded (6.2.4); and now and then anyway, so that groups can mix."""
         s, circle = self.settings, self.circle
         loads = circle.known_loads().values()
-        strangers = [a for a in self._members.up() if a not in circle.partners]
+        strangers = [a for a in self._others() if a not in circle.partners]
         if not s.max1 or not strangers:
             return []
         if self.load > s.overloaded and all(load > s.overloaded for load in loads):
@@ -125,9 +150,9 @@ class Balancing:
         loads = self.circle.known_loads()
         s = self.settings
         dry = [p for p, (until, _) in self._dry.items() if self.rounds < until]
-        wanted = wish(self.load, loads, s.kappa, relieve=s.relieve, dry=dry)
+        wanted = wish(self.load, loads, s.kappa, relieve=s.relieve, dry=dry, least=s.least)
         if wanted is None and s.homing:
-            abroad = {a: n for a, n in self.homes.abroad().items() if a not in dry}
+            abroad = {a: n for a, n in self._abroad().items() if a not in dry}
             wanted = homing(self.load, loads, abroad, s.kappa)
         self._wish = None
         if wanted is not None:
@@ -138,7 +163,7 @@ class Balancing:
         return effects
 
     def _ask(self, serial: int, wanted: Wish) -> say.Ask:
-        return say.Ask(serial, wanted.load, self.load, wanted.why == "home")
+        return say.Ask(serial, wanted.load, self.load, wanted.why == "home", wanted.why)
 
     # --- giving (6.2.5) ---
 
@@ -164,42 +189,38 @@ class Balancing:
             if ask.native:
                 gap = spare(self.load, self.circle.known_loads(), self.settings.kappa)
             wanted = min(ask.amount, gap, self._budget)
-            chosen = self._victims(now_us, receiver, wanted, native=ask.native)
+            chosen = self._victims(now_us, receiver, wanted, ask)
             if not chosen:
                 effects.append(Send(receiver, say.Offer(ask.serial, (), self.load)))
                 continue
             until_us = now_us + 2 * self.settings.answer_us
             for fragment in chosen:
-                why = reason(fragment, self.own, receiver)
+                why = self._reason(fragment, receiver, ask)
                 self._reserved[fragment.name] = Reserved(receiver, ask.serial, why, until_us)
                 self._budget -= fragment.load
-            held = self.holdings.held
-            offered = tuple(say.Offered(c.name, held[c.name].epoch, c.load) for c in chosen)
+            offered = tuple(self._offer(c) for c in chosen)
             effects.append(Send(receiver, say.Offer(ask.serial, offered, self.load)))
         return effects
 
     def _victims(
-        self, now_us: int, receiver: Address, wanted: float, *, native: bool
+        self, now_us: int, receiver: Address, wanted: float, ask: say.Ask
     ) -> list[Candidate]:
-        rested_us = now_us - self.settings.rest_rounds * self.settings.round_us
-        places = self.holdings.places
         candidates = [
-            Candidate(
-                name,
-                held.load,
-                held.state_bytes,
-                held.fragment.home,
-                tuple(places.get(n, home) for n, home in held.fragment.neighbours),
-            )
-            for name, held in self.holdings.held.items()
-            if name not in self._reserved
-            and held.stopping is None
-            and held.since_us <= rested_us
-            and now_us < held.until_us
-            and (held.fragment.home == receiver or not native)
+            c
+            for c in self._candidates(now_us)
+            if c.name not in self._reserved
+            and (c.home == receiver or not ask.native)
+            and self._is_for(c, receiver, ask)
         ]
         order = ORDERS[self.settings.order]
-        return victims(candidates, self.own, receiver, wanted, order, exceed=not native)
+        return victims(candidates, self.own, receiver, wanted, order, exceed=not ask.native)
+
+    def _is_for(self, fragment: Candidate, receiver: Address, ask: say.Ask) -> bool:
+        """Whether there is nothing against its going there."""
+        return True
+
+    def _reason(self, fragment: Candidate, receiver: Address, ask: say.Ask) -> str:
+        return reason(fragment, self.own, receiver)
 
     def _offered(self, now_us: int, sender: Address, offer: say.Offer) -> list[Effect]:
         """Consent once, while it is what was asked for in this round."""
@@ -228,27 +249,37 @@ class Balancing:
         for name, reserved in list(self._reserved.items()):
             if (reserved.to, reserved.serial) != (sender, consent.serial):
                 continue
-            held = self.holdings.held.get(name)
-            if name not in consent.fragments or held is None:
+            if name not in consent.fragments:
                 del self._reserved[name]
-            elif held.stopping is None:
-                effects += self.holdings.stop(name, sender, reserved.why)
+            else:
+                effects += self._let_go(name, reserved)
         return effects
 
-    # --- moving (6.2.6) ---
+    # --- among partners ---
 
-    def _extracted(self, request: say.Extracted) -> list[Effect]:
-        held = self.holdings.held.get(request.fragment)
-        effects = self.holdings.extracted(request)
-        if effects and held is not None:
-            self._reserved.pop(request.fragment, None)
-            self._filtered = max(0.0, (self._filtered or 0.0) - held.load)
-        return effects
-
-    def _shipped_here(self, now_us: int, sender: Address, ship: say.Ship) -> list[Effect]:
-        name = ship.fragment.name
-        is_new = not self.holdings.knows(name, ship.epoch)
-        self._coming.pop(name, None)
-        if is_new:
-            self._filtered = (self._filtered or 0.0) + ship.load
-        return self.holdings.shipped_here(now_us, sender, ship)
+    def _among_partners(self, now_us: int, sender: Address, message: Message) -> list[Effect]:
+        match message:
+            case say.Load(load):
+                return self.circle.told(now_us, sender, load)
+            case say.Propose(load):
+                return self.circle.asked(now_us, sender, load, self.load)
+            case say.Accept(load):
+                effects = self.circle.accepted(now_us, sender, load)
+                return [*effects, *self._select_partners(now_us)]
+            case say.Reject():
+                self.circle.rejected(sender)
+                return self._select_partners(now_us)
+            case say.Part():
+                self.circle.drop(sender)
+                return []
+            case say.Probe():
+                return [Send(sender, say.Probed(self.load))]
+            case say.Probed(load):
+                return self._probed(now_us, sender, load)
+            case say.Ask():
+                return self._asked_for_load(now_us, sender, message)
+            case say.Offer():
+                return self._offered(now_us, sender, message)
+            case say.Consent():
+                return self._consented(now_us, sender, message)
+        return []

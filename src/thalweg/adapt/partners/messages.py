@@ -56,6 +56,7 @@ class Ask(Message, frozen=True):
     amount: float
     load: float
     native: bool = False  # only what is at home here
+    why: str = ""  # as `requests.Wish` has it
 
 
 class Offered(msgspec.Struct, frozen=True):

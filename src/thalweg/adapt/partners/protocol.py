@@ -17,14 +17,18 @@ fragment moves twice within `rest_rounds`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from thalweg.adapt.partners import messages as say
-from thalweg.adapt.partners.balancing import Balancing
-from thalweg.adapt.partners.holdings import Held
-from thalweg.adapt.partners.homes import Taken
+from thalweg.adapt.partners.balancing import Balancing, Reserved
+from thalweg.adapt.partners.holdings import Held, Holdings
+from thalweg.adapt.partners.homes import Homes, Taken
+from thalweg.adapt.partners.low_pass import filtered
+from thalweg.adapt.partners.selection import Candidate
+from thalweg.adapt.partners.settings import Settings
 from thalweg.overlay.generator import Generator
+from thalweg.overlay.membership import Membership
 from thalweg.overlay.protocol import (
     Address,
     Call,
@@ -44,6 +48,11 @@ class Partners(Balancing):
     name = "partners"
     messages: ClassVar[tuple[type[Message], ...]] = say.ALL
     listens_to: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, membership: Membership, settings: Settings | None = None) -> None:
+        super().__init__(settings)
+        self._members = membership
+        self.homes, self.holdings = Homes(self.settings), Holdings(self.settings)
 
     def step(self, now_us: int, event: Event) -> list[Effect]:
         if isinstance(event, Receive):
@@ -97,8 +106,6 @@ class Partners(Balancing):
 
     def _receive(self, now_us: int, sender: Address, message: Message) -> list[Effect]:
         match message:
-            case say.Load(load):
-                return self.circle.told(now_us, sender, load)
             case say.Renew():
                 return self.homes.renew(now_us, sender, message)
             case say.Lease():
@@ -121,30 +128,69 @@ class Partners(Balancing):
                 return self._run(now_us, *self.homes.given_back(now_us, sender, message))
         return self._among_partners(now_us, sender, message)
 
-    def _among_partners(self, now_us: int, sender: Address, message: Message) -> list[Effect]:
-        match message:
-            case say.Propose(load):
-                return self.circle.asked(now_us, sender, load, self.load)
-            case say.Accept(load):
-                effects = self.circle.accepted(now_us, sender, load)
-                return [*effects, *self._select_partners(now_us)]
-            case say.Reject():
-                self.circle.rejected(sender)
-                return self._select_partners(now_us)
-            case say.Part():
-                self.circle.drop(sender)
-                return []
-            case say.Probe():
-                return [Send(sender, say.Probed(self.load))]
-            case say.Probed(load):
-                return self._probed(now_us, sender, load)
-            case say.Ask():
-                return self._asked_for_load(now_us, sender, message)
-            case say.Offer():
-                return self._offered(now_us, sender, message)
-            case say.Consent():
-                return self._consented(now_us, sender, message)
+    # --- what `Balancing` asks ---
+
+    def _others(self) -> list[Address]:
+        return self._members.up()
+
+    def _factors(self) -> Mapping[Address, int]:
+        return self.homes.neighbouring_factors()
+
+    def _abroad(self) -> Mapping[Address, int]:
+        return self.homes.abroad()
+
+    def _load_of(self, fragment: str) -> float:
+        held = self.holdings.held.get(fragment)
+        return 0.0 if held is None else held.load
+
+    def _candidates(self, now_us: int) -> Iterable[Candidate]:
+        rested_us = now_us - self.settings.rest_rounds * self.settings.round_us
+        places = self.holdings.places
+        for name, held in self.holdings.held.items():
+            is_leased = held.stopping is None and now_us < held.until_us
+            if is_leased and held.since_us <= rested_us:
+                at = tuple(places.get(n, home) for n, home in held.fragment.neighbours)
+                home = held.fragment.home
+                yield Candidate(name, held.load, held.state_bytes, home, at)
+
+    def _offer(self, chosen: Candidate) -> say.Offered:
+        return say.Offered(chosen.name, self.holdings.held[chosen.name].epoch, chosen.load)
+
+    def _let_go(self, fragment: str, reserved: Reserved) -> list[Effect]:
+        held = self.holdings.held.get(fragment)
+        if held is None:
+            del self._reserved[fragment]
+        elif held.stopping is None:
+            return self.holdings.stop(fragment, reserved.to, reserved.why)
         return []
+
+    # --- measuring and moving (6.2.6) ---
+
+    def _measured(self, request: say.Measured) -> list[Effect]:
+        self._collect(request.load)
+        for m in request.fragments:
+            held = self.holdings.held.get(m.fragment)
+            if held is not None:
+                old = held.load
+                held.load = filtered(self.settings.alpha, old, m.load) if old else m.load
+                held.state_bytes, held.upto = m.state_bytes, max(held.upto, m.upto)
+        return self._tell_change()
+
+    def _extracted(self, request: say.Extracted) -> list[Effect]:
+        held = self.holdings.held.get(request.fragment)
+        effects = self.holdings.extracted(request)
+        if effects and held is not None:
+            self._reserved.pop(request.fragment, None)
+            self._filtered = max(0.0, (self._filtered or 0.0) - held.load)
+        return effects
+
+    def _shipped_here(self, now_us: int, sender: Address, ship: say.Ship) -> list[Effect]:
+        name = ship.fragment.name
+        is_new = not self.holdings.knows(name, ship.epoch)
+        self._coming.pop(name, None)
+        if is_new:
+            self._filtered = (self._filtered or 0.0) + ship.load
+        return self.holdings.shipped_here(now_us, sender, ship)
 
 
 def _drawer(persisted: Mapping[str, bytes], prefix: str) -> dict[str, bytes]:

@@ -28,15 +28,17 @@ def wish(
     *,
     relieve: bool = False,
     dry: Collection[str] = (),
+    least: float = 0.0,
 ) -> Wish | None:
-    """What to ask for at the start of a round; None where the loads are near enough."""
+    """What to ask for at the start of a round; None where the loads are near enough, or what there
+    is to ask for is not worth a move (`least`)."""
     givers = sorted(p for p in partners if p not in dry)
     if not givers:
         return None
     mean = (own + sum(partners[g] for g in givers)) / (1 + len(givers))
     busiest = max(givers, key=lambda p: partners[p])
     amount = (partners[busiest] - own) / 2
-    if amount <= 0:
+    if amount <= least:
         return None
     if kappa * own < mean:
         return Wish(busiest, amount, "low")

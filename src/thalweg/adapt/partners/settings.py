@@ -20,6 +20,7 @@ class Settings:
     order: str = "flow-aware"
     relieve: bool = True  # `requests.wish`: beyond the printed algorithm
     homing: bool = True  # `requests.homing`: beyond the source too
+    least: float = 0.0  # load that is worth asking for: where all are idle nothing need move
     exported: float = 0.5  # of the load at a round's start, at most
     overloaded: float = 0.8  # with all partners above this, probe others
     probes: int = 3  # in a round
@@ -42,6 +43,8 @@ class Settings:
             raise ValueError(f"there is no order {self.order!r}: {', '.join(ORDERS)}")
         if not 0 < self.exported <= 1:
             raise ValueError("a node exports a share of its load in (0, 1] in a round")
+        if self.least < 0:
+            raise ValueError("the least load that is asked for can't be negative")
         if min(self.round_us, self.answer_us) < 1 or self.lease_us < 3 * self.round_us:
             raise ValueError("times are above 0, and a lease lasts for three rounds at least")
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from thalweg.adapt.swap.messages import Entry, Frontiers, Row
+from thalweg.adapt.swap.query import NEVER
 from thalweg.overlay.protocol import Address
-
-NEVER = -(1 << 62)  # before all instants
 
 Channel = tuple[int, int, Address]  # source node, target node, the other side's address
 

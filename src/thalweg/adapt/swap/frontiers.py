@@ -7,8 +7,8 @@ no cycle, although sites send both ways; with one frontier per link each would w
 
 from __future__ import annotations
 
-from thalweg.adapt.swap.channels import NEVER
 from thalweg.adapt.swap.messages import SINK, Frontiers
+from thalweg.adapt.swap.query import NEVER
 from thalweg.adapt.swap.state import SiteState
 from thalweg.placement.swap.footprints import LOCAL
 

@@ -66,7 +66,67 @@ class Returned(Message, frozen=True):
     rows: int
 
 
+class Start(Message, frozen=True):
+    """From the sink: take part in this query. It is said until the site has begun, and to one that
+    has begun never again: if it has lost its disk, it must not begin anew."""
+
+    query: SwapQuery
+
+
+class Runs(Message, frozen=True):
+    """To the sink, again and again: the query runs here, and the streams that are delegated here
+    were fed up to these instants."""
+
+    query: str
+    fed: tuple[tuple[int, int], ...]
+
+
+class Awaited(Message, frozen=True):
+    """From the sink: the other streams have come so far, and wait for these."""
+
+    query: str
+    upto: tuple[tuple[int, int], ...]
+
+
+class Ends(Message, frozen=True):
+    """From the sink: there is no such query any more."""
+
+    query: str
+
+
 # --- requests ---
+
+
+class Submit(msgspec.Struct, frozen=True):
+    """To the sink: all sites of this query are to take part, until it is dropped."""
+
+    query: SwapQuery
+
+
+class Took(msgspec.Struct, frozen=True):
+    """To the sink: what is final below this instant need not be kept any more."""
+
+    query: str
+    upto: int
+
+
+class Demand(msgspec.Struct, frozen=True):
+    """To the sink: somebody waits for results up to this instant."""
+
+    query: str
+    upto: int
+
+
+class Drop(msgspec.Struct, frozen=True):
+    """To the sink: the query ends, at all sites."""
+
+    query: str
+
+
+class SinkGone(msgspec.Struct, frozen=True):
+    """Queries of a sink that will not come back end here."""
+
+    sink: str
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -100,6 +160,24 @@ class End(msgspec.Struct, frozen=True):
 # --- deliveries ---
 
 
+class Began(msgspec.Struct, frozen=True):
+    """A query runs here from now on."""
+
+    query: str
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """A query does not run here any more."""
+
+    query: str
+
+
+class NotRunning(msgspec.Struct, frozen=True):
+    """What was asked is of a query that does not run here."""
+
+    query: str
+
+
 class Accepted(msgspec.Struct, frozen=True):
     """What was fed or ended is on disk and will have its effect; repeated tuples are left out."""
 
@@ -115,4 +193,4 @@ class Final(msgspec.Struct, frozen=True):
     changes: tuple[tuple[int, str, Values], ...]
 
 
-MESSAGES: tuple[type[Message], ...] = (Batch, Taken, Returned)
+MESSAGES: tuple[type[Message], ...] = (Batch, Taken, Returned, Start, Runs, Awaited, Ends)

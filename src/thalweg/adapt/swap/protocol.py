@@ -15,8 +15,10 @@ step, and does not say who makes a pair; windows are left out. The rules here:
   other (`giving.room_at`).
 
 Messages: Batch (entries of a channel, and frontiers), Taken (its answer: what is on disk, and how
-much room there is), Returned (virtual tuples). Requests: Run, Feed, End. It delivers Accepted at
-homes, and Final at the sink.
+much room there is), Returned (virtual tuples); Start, Runs, Awaited and Ends (see `lifecycle`).
+Requests: Submit, Took, Demand and Drop at the sink, Feed and End at homes, SinkGone anywhere; Run
+where nobody else tells a site to take part. It delivers Accepted at homes, Final at the sink, Began
+and Ended at all sites.
 
 Promise: what the sink says of instants below its frontier is the reference's changelog, once and in
 order, through loss, duplication, reordering, crashes and restarts with the disk; frontiers move on
@@ -29,8 +31,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from thalweg.adapt.swap import giving, taking
-from thalweg.adapt.swap.messages import MESSAGES, Batch, End, Feed, Returned, Run, Taken
+from thalweg.adapt.swap import giving, lifecycle, taking
+from thalweg.adapt.swap.messages import (
+    MESSAGES,
+    Awaited,
+    Batch,
+    Began,
+    Demand,
+    Drop,
+    End,
+    Ended,
+    Ends,
+    Feed,
+    NotRunning,
+    Returned,
+    Run,
+    Runs,
+    SinkGone,
+    Start,
+    Submit,
+    Taken,
+    Took,
+)
 from thalweg.adapt.swap.query import SwapQuery
 from thalweg.adapt.swap.settings import SwapSettings
 from thalweg.adapt.swap.state import SiteState, encode, restored_query
@@ -38,12 +60,14 @@ from thalweg.overlay.generator import Generator, seed_of
 from thalweg.overlay.protocol import (
     Address,
     Call,
+    Deliver,
     Effect,
     Event,
     Init,
     Message,
     Persist,
     Receive,
+    Send,
     SetTimer,
     TimerFired,
 )
@@ -90,30 +114,65 @@ class Swap:
         return state
 
     def _called(self, request: object) -> list[Effect]:
-        if isinstance(request, Run):
-            known = self.queries.get(request.query.id)
-            if known is not None:
-                if known.query != request.query:
-                    raise ValueError(f"another query {request.query.id} runs here already")
-                return []
-            state = self._take_part(request.query)
-            return [Persist(f"{request.query.id}/query", encode(request.query)), *_end_step(state)]
-        if not isinstance(request, Feed | End):
-            raise TypeError(f"swap can't {request!r}")
-        known = self.queries.get(request.query)
-        if known is None:
-            raise ValueError(f"query {request.query} does not run here")
-        if isinstance(request, Feed):
-            taking.feed(known, request)
-        else:
-            taking.end(known, request)
-        return _end_step(known)
+        match request:
+            case Run(query) | Submit(query):
+                return self._begin(query, spreads=isinstance(request, Submit))
+            case SinkGone(sink):
+                gone = [s for s in self.queries.values() if s.query.sink == sink]
+                return [effect for state in gone for effect in self._end(state)]
+            case Feed() | End() | Took() | Demand() | Drop():
+                state = self.queries.get(request.query)
+                if state is None:
+                    return [Deliver(NotRunning(request.query))]
+            case _:
+                raise TypeError(f"swap can't {request!r}")
+        match request:
+            case Feed():
+                taking.feed(state, request)
+            case End():
+                taking.end(state, request)
+            case Took():
+                lifecycle.take(state, request)
+            case Demand(_, upto):
+                state.lifecycle.demanded = max(state.lifecycle.demanded, upto)
+            case Drop():
+                return self._end(state)
+        return _end_step(state)
+
+    def _begin(self, query: SwapQuery, *, spreads: bool) -> list[Effect]:
+        known = self.queries.get(query.id)
+        if known is not None:
+            if known.query != query:
+                raise ValueError(f"another query {query.id} runs here already")
+            return []
+        state = self._take_part(query)
+        if spreads:
+            lifecycle.beat(state)
+        written = Persist(f"{query.id}/query", encode(query))
+        return [written, Deliver(Began(query.id)), *_end_step(state)]
+
+    def _end(self, state: SiteState) -> list[Effect]:
+        del self.queries[state.query.id]
+        state.effects.clear()
+        lifecycle.end(state)
+        return [*state.effects, Deliver(Ended(state.query.id))]
 
     def _received(self, sender: Address, message: Message) -> list[Effect]:
-        assert isinstance(message, Batch | Taken | Returned)
+        if isinstance(message, Start):
+            return [*self._begin(message.query, spreads=False), *self._tell(message.query.id)]
+        assert isinstance(message, Batch | Taken | Returned | Runs | Awaited | Ends)
         state = self.queries.get(message.query)
         if state is None:
-            return []  # not asked to run it yet: who sent this will send it again
+            # Not asked to run it yet: who sent this will send it again. Or not any more.
+            return [Send(sender, Ends(message.query))] if isinstance(message, Runs) else []
+        if isinstance(message, Ends):
+            return self._end(state) if sender == state.query.sink else []
+        if isinstance(message, Runs):
+            lifecycle.runs(state, sender, message.fed)
+            return _end_step(state)
+        if isinstance(message, Awaited):
+            lifecycle.awaited(state, message.upto)
+            return []
         if isinstance(message, Batch):
             if taking.take(state, sender, message):
                 giving.dispatch(state)
@@ -137,11 +196,19 @@ class Swap:
             state.policies[out.source].returned(out.target, new)
         return _end_step(state)
 
+    def _tell(self, query: str) -> list[Effect]:
+        """The sink, that it runs here."""
+        state = self.queries[query]
+        lifecycle.beat(state)
+        return _end_step(state)
+
     def _beat(self) -> list[Effect]:
         effects: list[Effect] = [SetTimer("beat", self._settings.beat_us)]
         for state in self.queries.values():
             giving.dispatch(state)
             giving.send_again(state)
+            if self._settings.managed:
+                lifecycle.beat(state)
             giving.flush(state, all_channels=True)
             state.moved = True  # a row may have waited until after its end: look again
             effects += _end_step(state)

@@ -13,17 +13,22 @@ from thalweg.placement.swap.links import Link, SwapPlan, set_up
 Value = int | float | str | bool | None
 Values = tuple[Value, ...]
 FOREVER = 1 << 62  # the end of a row whose end is not known
+NEVER = -FOREVER  # before all instants
 
 
 class SwapQuery(msgspec.Struct, frozen=True, dict=True):
     """Sites are addresses of nodes. `windows` are lengths in instants, by stream; None where rows
-    last until a `-` ends them."""
+    last until a `-` ends them. Results begin at instant `first`, with all that holds then.
+    `sources` say, by stream, what its home feeds it from: the driver's affair."""
 
     id: str
     annotated: AnnotatedJoinGraph
     windows: tuple[int | None, ...]
     outputs: tuple[tuple[int, int], ...]  # (stream, column)
     sink: Address  # where results go
+    first: int = NEVER
+    sources: tuple[str, ...] = ()
+    routing: str = ""  # `policies/named.py`; empty: as the site's settings say
 
     def __post_init__(self) -> None:
         if "/" in self.id:
@@ -36,6 +41,12 @@ class SwapQuery(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def plan(self) -> SwapPlan:
         return set_up(self.annotated)
+
+    @cached_property
+    def sites(self) -> tuple[Address, ...]:
+        """All that take part, but for the sink."""
+        nodes = self.plan.djg.nodes
+        return tuple(dict.fromkeys(site for node in nodes for site in node.sites))
 
     @cached_property
     def has_open_ends(self) -> bool:

@@ -16,6 +16,7 @@ class SwapSettings:
     threshold_rows: int = 10  # virtual tuples that are told together
     beat_us: int = 250_000  # between two looks at what was not answered, and at frontiers
     policy: PolicyMaker = LotteryAndBackPressure
+    managed: bool = False  # sites begin and end as the sink says, and results are kept until taken
 
     def __post_init__(self) -> None:
         sizes = (self.batch_rows, self.window_rows, self.pending_rows, self.threshold_rows)

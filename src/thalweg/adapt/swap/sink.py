@@ -9,9 +9,8 @@ from typing import Any
 
 import msgspec
 
-from thalweg.adapt.swap.channels import NEVER
 from thalweg.adapt.swap.messages import Final, Row
-from thalweg.adapt.swap.query import FOREVER, SwapQuery, Values
+from thalweg.adapt.swap.query import FOREVER, NEVER, SwapQuery, Values
 
 Key = tuple[int, str, int]  # node, site and number of the row
 
@@ -22,7 +21,18 @@ class Sink:
     said: int = NEVER  # all instants below it
     rows: dict[Key, Row] = field(default_factory=dict)
     arrived: int = 0
+    untaken: dict[int, Final] = field(default_factory=dict)  # by where they end; if they are kept
     _instants: list[tuple[int, Key]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.said = self.query.first
+
+    def shown(self, row: Row) -> Row | None:
+        """As results show it, which begin at an instant with all that holds then; None: not."""
+        first = self.query.first
+        if row.start >= first:
+            return row
+        return msgspec.structs.replace(row, start=first) if row.end > first else None
 
     def put(self, key: Key, row: Row) -> None:
         self.rows[key] = row

@@ -3,7 +3,8 @@
 On disk, under the query's id: `query`; `next` (a node's counter); `row` (stored rows); `wait`
 (made, without a next site); `out` (entries that were not acknowledged: a row's one next site is
 written down here, before it is sent) and `acked`; `in` (how many entries of a channel were taken);
-`made` (rows whose end may still come); `home` (what was fed); `result` and `said` at the sink.
+`made` (rows whose end may still come); `home` (what was fed); at the sink `result`, `said`, `final`
+(what nobody has taken yet) and `started` (sites that take part).
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from thalweg.adapt.swap.channels import NEVER, Channel, Incoming, Outgoing
+from thalweg.adapt.swap.channels import Channel, Incoming, Outgoing
 from thalweg.adapt.swap.eddy import Eddy, MadeRow
-from thalweg.adapt.swap.messages import SINK, Entry, Row
+from thalweg.adapt.swap.messages import SINK, Entry, Final, Row
+from thalweg.adapt.swap.policies.named import policy_named
 from thalweg.adapt.swap.policies.policy import Policy
-from thalweg.adapt.swap.query import SwapQuery
+from thalweg.adapt.swap.query import NEVER, SwapQuery
 from thalweg.adapt.swap.settings import SwapSettings
 from thalweg.adapt.swap.sink import Sink
 from thalweg.overlay.generator import Generator
@@ -33,6 +35,8 @@ _decode_entry = msgspec.msgpack.Decoder(Entry).decode
 _decode_made = msgspec.msgpack.Decoder(MadeRow).decode
 _decode_result = msgspec.msgpack.Decoder(Row).decode
 _decode_pair = msgspec.msgpack.Decoder(tuple[int, int]).decode
+_decode_final = msgspec.msgpack.Decoder(Final).decode
+_decode_sites = msgspec.msgpack.Decoder(list[Address]).decode
 
 
 @dataclass(slots=True)
@@ -41,6 +45,16 @@ class Home:
 
     upto: int = NEVER
     last_key: int = -1
+
+
+@dataclass(slots=True)
+class Lifecycle:
+    """Who takes part, at the sink; and up to where streams are waited for."""
+
+    started: dict[Address, None] = field(default_factory=dict)
+    fed: dict[tuple[int, Address], int] = field(default_factory=dict)  # by stream and site
+    demanded: int = NEVER  # of all streams, by who reads the results
+    awaited: dict[int, int] = field(default_factory=dict)  # at a home, as the sink has told
 
 
 @dataclass(slots=True)
@@ -59,6 +73,8 @@ class SiteState:
     effects: list[Effect] = field(default_factory=list)
     moved: bool = False  # a frontier has, in this step
     routed: dict[tuple[int, int], int] = field(default_factory=dict)  # rows by link, this life
+    kept: dict[str, None] = field(default_factory=dict)  # what is on disk
+    lifecycle: Lifecycle = field(default_factory=Lifecycle)
 
     def __post_init__(self) -> None:
         plan = self.query.plan
@@ -68,7 +84,9 @@ class SiteState:
             here = self.own in node.sites
             if here:
                 self.eddies[number] = Eddy(self.query, number)
-                self.policies[number] = self.settings.policy()
+                asked = self.query.routing
+                maker = policy_named(asked) if asked else self.settings.policy
+                self.policies[number] = maker()
                 self.homes |= {stream: Home() for stream in node.local}
                 if number in finishing:
                     self._open_out(number, SINK, (self.query.sink,))
@@ -96,13 +114,16 @@ class SiteState:
     # --- disk ---
 
     def write(self, key: str, value: object) -> None:
+        self.kept[key] = None
         self.effects.append(Persist(f"{self.query.id}/{key}", encode(value)))
 
     def erase(self, key: str) -> None:
+        self.kept.pop(key, None)
         self.effects.append(Persist(f"{self.query.id}/{key}", None))
 
     def restore(self, kept: Mapping[str, bytes]) -> None:
         """From the keys under the query's id."""
+        self.kept |= dict.fromkeys(kept)
         for key in sorted(kept, key=_in_order):
             kind, *rest = key.split("/")
             value = kept[key]
@@ -132,6 +153,11 @@ class SiteState:
                     incoming.received = msgspec.msgpack.decode(value)
                 case "home":
                     self.homes[int(rest[0])] = Home(*_decode_pair(value))
+                case "started":
+                    self.lifecycle.started = dict.fromkeys(_decode_sites(value))
+                case "final":
+                    assert self.sink is not None
+                    self.sink.untaken[int(rest[0])] = _decode_final(value)
                 case "said" | "result":
                     assert self.sink is not None
                     if kind == "said":
@@ -148,7 +174,10 @@ def restored_query(value: bytes) -> SwapQuery:
     return _decode_query(value)
 
 
-_KINDS = ("query", "next", "row", "wait", "made", "acked", "out", "in", "home", "said", "result")
+_KINDS = (
+    *("query", "next", "row", "wait", "made", "acked", "out", "in", "home", "said", "result"),
+    *("final", "started"),
+)
 
 
 def _in_order(key: str) -> tuple[int, list[tuple[int, str]]]:

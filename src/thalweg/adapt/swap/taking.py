@@ -213,8 +213,10 @@ def _take_results(
         name = f"result/{source}/{sender}/{entry.number}"
         if isinstance(entry, Row):
             sink.arrived += 1
-            sink.put(key, entry)
-            state.write(name, entry)
+            shown = sink.shown(entry)
+            if shown is not None:
+                sink.put(key, shown)
+                state.write(name, shown)
         else:
             left = sink.close(key, entry.at)
             if left is None:
@@ -233,4 +235,7 @@ def say(state: SiteState) -> None:
     for source, address, number in gone:
         state.erase(f"result/{source}/{address}/{number}")
     state.write("said", state.sink.said)
+    if state.settings.managed and final.changes:
+        state.sink.untaken[final.upto] = final
+        state.write(f"final/{final.upto}", final)
     state.effects.append(Deliver(final))

@@ -25,22 +25,23 @@ import msgspec
 from thalweg.adapt.moves.directory import Directory
 from thalweg.adapt.moves.flow.split import Split
 from thalweg.adapt.moves.messages.commands import (
-    Aborted,
-    ComputePartitionsToMove,
     ReactivatePartitions,
 )
 from thalweg.adapt.moves.messages.records import Move
 from thalweg.adapt.moves.processor.processor import Processor
-from thalweg.adapt.moves.ways.choosing import compute
-from thalweg.adapt.moves.ways.receiving import Received, freeze, receive, send_manifest, serve
-from thalweg.adapt.moves.ways.shipping import Fetch, Manifest, Shipped
+from thalweg.adapt.moves.ways.receiving import (
+    Received,
+    answer_unknown_move,
+    freeze,
+    handle_common,
+    send_manifest,
+)
 from thalweg.adapt.moves.ways.way import (
     COMPUTE,
     REACTIVATE_OTHERS,
     REACTIVATE_SENDER,
     Asked,
     Step,
-    reactivate,
     receiver_of,
     redirect,
     sender_of,
@@ -108,18 +109,13 @@ class Mslb:
     def processor(
         self, processor: Processor, now_us: int, sender: Address, message: Message
     ) -> list[Effect]:
-        if isinstance(message, ComputePartitionsToMove):
-            return compute(processor, now_us, sender, message)
-        if isinstance(message, ReactivatePartitions):
-            return reactivate(processor, now_us, sender, message)
-        if isinstance(message, Manifest | Fetch | Shipped):
-            return receive(processor, now_us, sender, message) or serve(processor, sender, message)
+        done = handle_common(processor, now_us, sender, message)
+        if done is not None:
+            return done
         assert isinstance(message, DeactivatePartitions | SendPartitions)
         holding = processor.moving(message.move)
         if holding is None:
-            return (
-                [] if message.move in processor.decided else [Send(sender, Aborted(message.move))]
-            )
+            return answer_unknown_move(processor, sender, message.move)
         if isinstance(message, SendPartitions):
             return send_manifest(processor, holding, final=True)
         m = holding.meta

@@ -18,31 +18,26 @@ import msgspec
 
 from thalweg.adapt.moves.flow.split import Split
 from thalweg.adapt.moves.messages.commands import (
-    Aborted,
-    ComputePartitionsToMove,
     ReactivatePartitions,
 )
 from thalweg.adapt.moves.processor.processor import Processor
-from thalweg.adapt.moves.ways.choosing import compute
 from thalweg.adapt.moves.ways.receiving import (
     Copied,
     Received,
+    answer_unknown_move,
     freeze,
-    receive,
+    handle_common,
     send_manifest,
-    serve,
 )
-from thalweg.adapt.moves.ways.shipping import Fetch, Manifest, Shipped
 from thalweg.adapt.moves.ways.way import (
     COMPUTE,
     REACTIVATE_OTHERS,
     REACTIVATE_SENDER,
     Step,
-    reactivate,
     receiver_of,
     redirect,
 )
-from thalweg.overlay.protocol import Address, Effect, Message, Send
+from thalweg.overlay.protocol import Address, Effect, Message
 
 
 class CopyPartitions(Message, frozen=True):
@@ -80,18 +75,13 @@ class PreCopy:
     def processor(
         self, processor: Processor, now_us: int, sender: Address, message: Message
     ) -> list[Effect]:
-        if isinstance(message, ComputePartitionsToMove):
-            return compute(processor, now_us, sender, message)
-        if isinstance(message, ReactivatePartitions):
-            return reactivate(processor, now_us, sender, message)
-        if isinstance(message, Manifest | Fetch | Shipped):
-            return receive(processor, now_us, sender, message) or serve(processor, sender, message)
+        done = handle_common(processor, now_us, sender, message)
+        if done is not None:
+            return done
         assert isinstance(message, CopyPartitions | HandOver)
         holding = processor.moving(message.move)
         if holding is None:
-            return (
-                [] if message.move in processor.decided else [Send(sender, Aborted(message.move))]
-            )
+            return answer_unknown_move(processor, sender, message.move)
         if isinstance(message, CopyPartitions):
             return send_manifest(processor, holding, final=False)
         effects: list[Effect] = []

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
-from thalweg.adapt.moves.messages.commands import Refused
+from thalweg.adapt.moves.messages.commands import (
+    Aborted,
+    ComputePartitionsToMove,
+    ReactivatePartitions,
+    Refused,
+)
 from thalweg.adapt.moves.messages.data import FULL
 from thalweg.adapt.moves.processor.holding import Holding
 from thalweg.adapt.moves.processor.meta import Meta
 from thalweg.adapt.moves.processor.processor import Processor
+from thalweg.adapt.moves.ways.choosing import compute
 from thalweg.adapt.moves.ways.shipping import (
     AT_ONCE,
     FORMAT,
@@ -21,6 +27,7 @@ from thalweg.adapt.moves.ways.shipping import (
     encode_segment,
     stored_as,
 )
+from thalweg.adapt.moves.ways.way import reactivate
 from thalweg.overlay.protocol import Address, Effect, Message, Persist, Send
 
 
@@ -36,6 +43,24 @@ class Received(Message, frozen=True):
     move: str
     tau: int
     work: int  # to recompute what did not match
+
+
+def handle_common(
+    processor: Processor, now_us: int, sender: Address, message: Message
+) -> list[Effect] | None:
+    """What a processor does in both ways; None if the message is of one of them."""
+    if isinstance(message, ComputePartitionsToMove):
+        return compute(processor, now_us, sender, message)
+    if isinstance(message, ReactivatePartitions):
+        return reactivate(processor, now_us, sender, message)
+    if isinstance(message, Manifest | Fetch | Shipped):
+        return receive(processor, now_us, sender, message) or serve(processor, sender, message)
+    return None
+
+
+def answer_unknown_move(processor: Processor, sender: Address, move: str) -> list[Effect]:
+    """The manager asks about a move that this sender has ended, or never knew."""
+    return [] if move in processor.decided else [Send(sender, Aborted(move))]
 
 
 def freeze(processor: Processor, holding: Holding, tau: int) -> list[Effect]:
