@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -62,13 +64,17 @@ def test_one_coordinators_part_is_that_of_the_whole_where_there_is_one_level() -
     assert [old.root.children[c].centre for c in alone] == whole.tolist()
 
 
-def test_what_was_routed_is_in_the_tables() -> None:
+@pytest.mark.parametrize("one_by_one", [True, False])
+def test_what_was_routed_is_in_the_tables(one_by_one: bool) -> None:
     made = system(5, providers=12, queries=200)
     old, new = parted(made, 120)
     at = distribute(old, proxies(old), Settings())
     router = Router(old, at)
-    found = router.route_in_bulk(new.queries, batch=30)
+    route = router.route if one_by_one else partial(router.route_in_bulk, batch=30)
+    found = route(new.queries)
     afresh = Router(made, ints(np.concatenate([at, found])))
+    root = router.desks[id(made.root)]
+    assert root.table == pytest.approx(afresh.desks[id(made.root)].table, rel=1e-4, abs=1e-2)
     router.refresh()
     for cluster in made.root.coordinators():
         ours, theirs = router.desks[id(cluster)], afresh.desks[id(cluster)]

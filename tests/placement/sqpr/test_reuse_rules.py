@@ -40,9 +40,9 @@ def Sqpr_filled(problem: Problem, options: Options):  # noqa: N802
 
 @pytest.mark.parametrize("strategy", ["sqpr", "heuristic"])
 def test_rules_gain_on_the_objective_alone(strategy: str) -> None:
-    """Over three seeds; one seed may go either way."""
+    """Over two seeds; one seed may go either way."""
     admitted = dict.fromkeys(REUSE, 0)
-    for seed in range(3):
+    for seed in range(2):
         problem = make_problem(ROOMY, seed)
         for rule in REUSE:
             options = Options(work_limit=0, reuse=rule)

@@ -12,8 +12,6 @@ called, as it would from the regular reports of its parent.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +20,7 @@ from thalweg.placement.arrays import Floats, Ints, floats, ints
 from thalweg.placement.cosmos.cost import Counts, counts, loads
 from thalweg.placement.cosmos.hierarchy import Cluster
 from thalweg.placement.cosmos.model import Balance, Vertices
-from thalweg.placement.cosmos.routing_table import RoutingTable, choose, choose_many, rows_of
+from thalweg.placement.cosmos.routing_table import Arrivals, RoutingTable, choose, choose_many
 from thalweg.placement.cosmos.system import System
 from thalweg.placement.cosmos.view import Region, view
 
@@ -48,7 +46,9 @@ class Router:
         self._load = np.array(loads(system.queries.weight, provider, len(system.network)))
         self._all_load = float(self._load.sum())
         self._rate_bps = system.substreams.rate_bps
+        self._share = system.network.capability / system.network.capability.sum()
         self.desks: dict[int, RoutingTable] = {}
+        self._starts: dict[int, npt.NDArray[np.int64]] = {}  # of children, among the providers
         self.refresh()
 
     @property
@@ -68,6 +68,8 @@ class Router:
         load = floats(self._load[c.providers].sum() for c in cluster.children)
         seen = view(cluster, system.network, system.substreams, load, elsewhere)
         self.desks[id(cluster)] = RoutingTable(seen, self._rate_bps, np.stack(inside), load)
+        sizes = [len(c.providers) for c in cluster.children]
+        self._starts[id(cluster)] = np.cumsum([0, *sizes[:-1]])
         for number, child in enumerate(cluster.children):
             siblings = (
                 Region(c.centre, inside[i]) for i, c in enumerate(cluster.children) if i != number
@@ -76,28 +78,36 @@ class Router:
 
     def route(self, queries: Vertices) -> Ints:
         """One by one, each seeing where all before it went."""
-        found = np.zeros(len(queries), np.int32)
-        for q, query in enumerate(_each(queries, self._rate_bps)):
-            room = self._room(query.weight)
+        arriving = Arrivals(queries, self._rate_bps)
+        found = np.zeros(len(arriving), np.int32)
+        for q, weight in enumerate(arriving.weight):
+            room = self._room(weight)
             cluster = self._system.root
             while not cluster.is_provider:
                 desk = self.desks[id(cluster)]
-                most = np.maximum.reduceat(room[cluster.providers], _starts(cluster))
-                cluster = cluster.children[query.placed(desk, most)]
+                most = np.maximum.reduceat(room[cluster.providers], self._starts[id(cluster)])
+                child = choose(desk.cost(arriving, q), weight, most.tolist())
+                desk.put(arriving, q, child)
+                cluster = cluster.children[child]
             found[q] = cluster.centre
-            self._wanting[cluster.centre, query.wants] += query.wanted
-            self._load[cluster.centre] += query.weight
-            self._all_load += query.weight
+            first, last = arriving.wants_to[q : q + 2].tolist()
+            mine = arriving.wants[first:last]
+            self._wanting[cluster.centre][mine] += arriving.wanted[first:last]
+            self._load[cluster.centre] += weight
+            self._all_load += weight
         return ints(found)
 
     def children_one_by_one(self, cluster: Cluster, queries: Vertices) -> Ints:
         """One coordinator's part of `route`, by what it knows itself: the load of its children."""
         desk = self.desks[id(cluster)]
-        below = self._capability_below(cluster)
-        total = self.total_with(queries)
-        limits = self._limits(below, total)
-        each = _each(queries, self._rate_bps)
-        return ints([query.placed(desk, limits - desk.load) for query in each])
+        limits = self._limits(self._capability_below(cluster), self.total_with(queries))
+        arriving = Arrivals(queries, self._rate_bps)
+        found = []
+        for q, weight in enumerate(arriving.weight):
+            room = (limits - desk.load).tolist()
+            found.append(choose(desk.cost(arriving, q), weight, room))
+            desk.put(arriving, q, found[-1])
+        return ints(found)
 
     def route_in_bulk(self, queries: Vertices, batch: int = 10_000) -> Ints:
         found = np.zeros(len(queries), np.int32)
@@ -153,8 +163,10 @@ class Router:
 
     def _room(self, weight: float) -> Floats:
         """What each provider has room for, given that a query of this weight is there as well."""
+        if self._balance is None:
+            return np.full(len(self._share), np.inf)
         total = max(self._expected, self._all_load + weight)
-        room: Floats = self._limits(self._system.network.capability, total) - self._load
+        room: Floats = (1 + self._balance.slack) * total * self._share - self._load
         return room
 
     def _limits(self, capability: Floats, total: float) -> Floats:
@@ -163,45 +175,3 @@ class Router:
         share = capability / self._system.network.capability.sum()
         limits: Floats = (1 + self._balance.slack) * share * total
         return limits
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Arriving:
-    """One query, as slices of the rows of all."""
-
-    wants: npt.NDArray[np.int32]
-    wanted: npt.NDArray[np.float32]
-    flow_bps: npt.NDArray[np.float32]
-    proxies: npt.NDArray[np.int32]
-    result_bps: Floats
-    weight: float
-
-    def placed(self, desk: RoutingTable, room: Floats) -> int:
-        """The child that it goes to, and counts at from now on."""
-        cost = desk.cost(self.wants, self.wanted, self.proxies, self.result_bps)
-        child = choose(cost, self.weight, room)
-        desk.put(self.wants, self.flow_bps, self.weight, child)
-        return child
-
-
-def _each(queries: Vertices, rate_bps: Floats) -> Iterator[_Arriving]:
-    rows, results, flow = queries.interests, queries.results, rows_of(queries, rate_bps)
-    starts, ends = rows.indptr[:-1].tolist(), rows.indptr[1:].tolist()
-    firsts, lasts = results.indptr[:-1].tolist(), results.indptr[1:].tolist()
-    for q, weight in enumerate(queries.weight.tolist()):
-        mine, asked = slice(starts[q], ends[q]), slice(firsts[q], lasts[q])
-        yield _Arriving(
-            rows.indices[mine],
-            rows.data[mine],
-            flow[mine],
-            results.indices[asked],
-            results.data[asked],
-            weight,
-        )
-
-
-@lru_cache(maxsize=10_000)
-def _starts(cluster: Cluster) -> npt.NDArray[np.int64]:
-    """Where each child begins among the providers of a cluster."""
-    sizes = [len(c.providers) for c in cluster.children]
-    return np.cumsum([0, *sizes[:-1]])

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
+from thalweg.placement.arrays import NONE
 from thalweg.placement.building import ProblemBuilder, add_join_orders
 from thalweg.placement.from_cql.blocks import Block, block_of, finish_text, plan_name
 from thalweg.placement.from_cql.whole import MOST_LEAVES
@@ -46,14 +48,17 @@ def problem_of_queries(
     measured: Measured,
     proxies: Sequence[int] = (),
     whole: Sequence[Whole] = (),
+    bounds_ms: Sequence[float] = (),
 ) -> Problem:
-    """`whole` says, for each query, of a plan that it is one operator, with all that is below."""
+    """`whole` says, for each query, of a plan that it is one operator, with all that is below;
+    `bounds_ms`, how late its results may be."""
     builder = ProblemBuilder(hosts)
     for number, query in enumerate(queries):
         entry = _Entry(builder, measured, whole[number] if whole else lambda _: False)
         wanted = entry.stream_of(query.plan)
-        where = {"proxy": proxies[number]} if proxies else {}
-        builder.query(query.name, wanted, **where)
+        proxy = proxies[number] if proxies else NONE
+        bound_ms = bounds_ms[number] if bounds_ms else inf
+        builder.query(query.name, wanted, proxy=proxy, latency_bound_ms=bound_ms)
     return builder.build()
 
 

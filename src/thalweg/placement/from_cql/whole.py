@@ -5,6 +5,7 @@ from __future__ import annotations
 from thalweg.placement.from_cql.blocks import block_of
 from thalweg.plan.nodes import (
     Aggregate,
+    DueRows,
     Node,
     Scan,
     StreamKind,
@@ -25,7 +26,7 @@ def must_be_whole(plan: Node, *, late: bool) -> bool:
     chain = above if block is not None else [plan]
     if any(isinstance(n, ToStream) and n.kind is StreamKind.RSTREAM for n in chain):
         return True
-    if any(isinstance(n, Tolerant) for n in walk(plan)):
+    if any(isinstance(n, Tolerant | DueRows) for n in walk(plan)):
         return True  # where a class of readers starts decides which rows are due
     if block is not None and len(block.leaves) > MOST_LEAVES:
         return True

@@ -53,6 +53,13 @@ def plan_trees(
     return Outcome(decided.deployment, decided.refusals, _notes(problem, decided))
 
 
+def outcome_of(problem: Problem, placed: list[Placed]) -> Outcome:
+    """Of trees that somebody else has placed."""
+    found, admitted, refusals = _admitted(problem, placed)
+    decided = Decided(found, tuple(admitted), tuple(refusals), ())
+    return Outcome(found, decided.refusals, _notes(problem, decided))
+
+
 def decide(
     problem: Problem, options: Options, place_tree: PlaceTree, patience: Patience
 ) -> Decided:

@@ -70,22 +70,25 @@ def _movable(ledger: Ledger, place: Place) -> bool:
 
 
 def _users(ledger: Ledger, lack: Shortage) -> dict[Run | Send, float]:
-    """The rows that use what is short, and how much of it."""
-    amounts = ((row, _amount(ledger, row, lack)) for row in ledger.providers.values())
+    """The rows that use what is short, and how much of it: one pass, as every refusal asks."""
+    rows, at = ledger.providers.values(), lack.host
+    using: list[Run | Send]
+    if lack.resource == "cpu":
+        using = [row for row in rows if isinstance(row, Run) and row.host == at]
+    else:
+        sends = (row for row in rows if isinstance(row, Send))
+        match lack.resource:
+            case "bandwidth out":
+                using = [row for row in sends if row.source == at]
+            case "bandwidth in":
+                using = [row for row in sends if row.target == at]
+            case _:
+                using = [row for row in sends if (row.source, row.target) == (at, lack.target)]
+    amounts = ((row, _amount(ledger, row)) for row in using)
     return {row: amount for row, amount in amounts if amount > 0}
 
 
-def _amount(ledger: Ledger, row: Run | Send, lack: Shortage) -> float:
+def _amount(ledger: Ledger, row: Run | Send) -> float:
     if isinstance(row, Run):
-        short = lack.resource == "cpu" and row.host == lack.host
-        return float(ledger.problem.operators.cpu[row.operator]) if short else 0.0
-    match lack.resource:
-        case "bandwidth out":
-            short = row.source == lack.host
-        case "bandwidth in":
-            short = row.target == lack.host
-        case "link":
-            short = (row.source, row.target) == (lack.host, lack.target)
-        case _:
-            short = False
-    return float(ledger.problem.streams.rate_bps[row.stream]) if short else 0.0
+        return float(ledger.problem.operators.cpu[row.operator])
+    return float(ledger.problem.streams.rate_bps[row.stream])

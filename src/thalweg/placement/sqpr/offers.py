@@ -38,11 +38,10 @@ def offer(ledger: Ledger, prices: Prices, *, strict: bool = True) -> Offer:
 
 
 def limited(cost: Floats, need: Floats | float, left: Floats, strict: bool) -> Floats:
-    excess = need - left
     if strict:
-        return np.where(excess > 0, np.inf, cost)
-    share = np.maximum(excess, 0.0) / np.maximum(left + np.maximum(excess, 0.0), 1e-12)
-    return cost + MISUSE * share
+        return np.where(need > left, np.inf, cost)
+    excess = np.maximum(need - left, 0.0)
+    return cost + MISUSE * (excess / np.maximum(left + excess, 1e-12))
 
 
 def offer_less(offered: Offer, short: list[Shortage]) -> None:

@@ -41,13 +41,21 @@ class _Ways:
     sender: Ints
 
     def improve(
-        self, better: Flags, cost: Floats, cpu: Floats, in_bps: Floats, how: int, sender: Ints
+        self,
+        better: Flags,
+        cost: Floats,
+        cpu: Floats | float,
+        in_bps: Floats | float,
+        how: int,
+        sender: Ints | int | None = None,
     ) -> None:
+        """Where it is better; without a sender, nobody sends."""
         np.copyto(self.cost, cost, where=better)
         np.copyto(self.cpu, cpu, where=better)
         np.copyto(self.in_bps, in_bps, where=better)
         np.copyto(self.how, how, where=better)
-        np.copyto(self.sender, sender, where=better)
+        if sender is not None:
+            np.copyto(self.sender, sender, where=better)
 
 
 def plan_query(
@@ -125,13 +133,18 @@ def _make(
         cost, cpu, in_bps = first.cost + gamma * price, first.cpu + gamma, first.in_bps
         for other in others:
             cost, cpu, in_bps = cost + other.cost, cpu + other.cpu, in_bps + other.in_bps
-        cost = limited(cost, cpu, offered.cpu, offered.strict)
-        cost = limited(cost, in_bps, offered.in_bps, offered.strict)
+        if offered.strict:  # what does not fit is not better, whatever it costs
+            better = (cost < found.cost) & (cpu <= offered.cpu)
+            better &= in_bps <= offered.in_bps
+        else:
+            cost = limited(cost, cpu, offered.cpu, strict=False)
+            cost = limited(cost, in_bps, offered.in_bps, strict=False)
+            better = cost < found.cost
+        better &= ledger.alive
         pinned = int(operators.pinned[operator])
-        better = (cost < found.cost) & ledger.alive
         if pinned != NONE:
             better &= np.arange(len(price)) == pinned
-        found.improve(better, cost, cpu, in_bps, operator, found.sender)
+        found.improve(better, cost, cpu, in_bps, operator)
 
 
 def _spread(ledger: Ledger, found: _Ways, rate: float, offered: Offer) -> None:
@@ -153,15 +166,7 @@ def _spread_from_best(ledger: Ledger, found: _Ways, rate: float, offered: Offer)
     cost = limited(cost, rate, offered.in_bps, offered.strict)
     better = (cost < found.cost) & ledger.alive
     better[sender] = False
-    count = len(cost)
-    found.improve(
-        better,
-        cost,
-        np.zeros(count),
-        np.full(count, rate),
-        RECEIVED,
-        np.full(count, sender, np.int32),
-    )
+    found.improve(better, cost, 0.0, rate, RECEIVED, sender)
 
 
 def _spread_by_links(ledger: Ledger, found: _Ways, rate: float, offered: Offer) -> None:
@@ -188,7 +193,7 @@ def _spread_by_links(ledger: Ledger, found: _Ways, rate: float, offered: Offer) 
         better = (cost < found.cost) & ledger.alive
         if not better.any():
             return
-        found.improve(better, cost, np.zeros(count), np.full(count, rate), RECEIVED, sender)
+        found.improve(better, cost, 0.0, rate, RECEIVED, sender)
 
 
 def _piece(plans: AbstractPlans, ways: dict[int, _Ways], host: int) -> Piece:

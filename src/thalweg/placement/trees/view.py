@@ -84,6 +84,12 @@ class View:
         return self._passing(every, self._rates, self.fan, self.sends, self.children, self.below)
 
     @cached_property
+    def on_links(self) -> float:
+        """What is lost on all links that are known: what a node is overloaded by has no measure."""
+        below = np.flatnonzero(self.parent >= TOP)
+        return float(np.nansum(self.weight[below] * self.delay_s[self.parent[below], below]))
+
+    @cached_property
     def without(self) -> Demands:
         """Of each grandchild: what its parent would demand if it were not there."""
         if self.demand.shape[1] > 1:
