@@ -156,6 +156,31 @@ def test_who_comes_second_writes_that_down_and_tells_it():
     assert gone.entry.dropped
 
 
+def test_who_gave_way_to_what_had_been_dropped_already_takes_that_back():
+    node, other = Node("b:1", others=("z:1",)), Node("z:1", others=("b:1",))
+    # What z:1 says during a partition, and b:1 hears of one by one when it is over.
+    late = [other.call(r)[1][0][1] for r in (stream(), Drop("bids"), stream())]
+    for name in "xy":  # b:1 comes third, and first of those that stand
+        node.call(stream(name))
+    node.call(stream())
+    node.hear("z:1", late[0])
+    assert node.catalogue.entry("bids").renamed
+    for news in late[1:]:
+        node.hear("z:1", news)
+    assert not node.catalogue.entry("bids").renamed
+
+
+def test_who_gave_way_stays_so_when_the_first_is_dropped_later():
+    node, other = Node("z:1", others=("b:1",)), Node("b:1", others=("z:1",))
+    node.call(stream())
+    news = other.call(stream())[1][0][1]
+    node.hear("b:1", news)
+    other.hear("z:1", News(node.catalogue.entry("bids"), 0))
+    dropped = other.call(Drop("bids"))[1][0][1]
+    node.hear("b:1", dropped)
+    assert node.catalogue.entry("bids").renamed
+
+
 def test_a_lost_disk_is_made_up_for():
     before = Node()
     for _ in range(5):

@@ -1,5 +1,6 @@
 """A node of the distribution, step by step; messages are carried by hand."""
 
+import msgspec
 import pytest
 from tests.overlay.distribution.making import Node, epoch, query, running, sent
 
@@ -81,7 +82,7 @@ def test_a_coordinator_sends_a_query_where_there_is_room():
     root = Node("r", members=("a",))
     root.told(0, "a", Provider("a", 1.0), running("p", "a", weight=5.0))
     seek = say.Seek("x", 4, query("q"), 1.0, None, say.NOT_YET, -1.0, 9)
-    assert sent(root.hear(1, "x", seek), say.Found) == [("x", say.Found(4, "r"))]
+    assert sent(root.hear(1, "x", seek), say.Found) == [("x", say.Found(4, "r", ("r",)))]
 
 
 def test_two_queries_in_a_row_do_not_both_fill_the_same_room():
@@ -105,6 +106,20 @@ def test_a_report_of_somebody_elses_child_is_not_taken():
     node = Node("r", members=("a",))
     assert node.told(0, "stranger", running("q", "stranger")) == []
     assert not node.it.state.knows("q")
+
+
+def test_a_proxy_hears_who_runs_a_query_and_who_has_decided_it():
+    node = Node("x", parent="r")
+    [(_, seek)] = sent(node.ask(0, submit()), say.Seek)
+    [(_, given)] = sent(node.hear(1, "r", say.Found(seek.token, "a", ("r", "s"))), say.Grant)
+    name = given.query.name
+    told = delivered(node.hear(2, "a", say.Took(name, given.epoch)))
+    assert told == [say.Settled(name, "a", ("r", "s"))]
+    assert not delivered(node.hear(3, "a", say.Renew(0, ((name, given.epoch),))))
+    moved = msgspec.structs.replace(given.epoch, number=given.epoch.number + 1)
+    told = delivered(node.hear(4, "b", say.Renew(0, ((name, moved),))))
+    assert told == [say.Settled(name, "b", ())]
+    assert not delivered(node.hear(5, "a", say.Renew(0, ((name, given.epoch),))))
 
 
 def test_an_owner_that_is_silent_is_replaced_in_a_higher_epoch():

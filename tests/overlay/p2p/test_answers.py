@@ -10,7 +10,8 @@ from thalweg.overlay.p2p.index_messages import Claim, Promised, Refused
 from thalweg.overlay.p2p.peer import Peer, PeerSettings
 from thalweg.overlay.p2p.planning import plan_joins
 from thalweg.overlay.p2p.query import Between, JoinQuery, Leaf
-from thalweg.overlay.p2p.source import Kept, Source, Sources
+from thalweg.overlay.p2p.source import Kept, Source
+from thalweg.overlay.p2p.sources import Sources
 from thalweg.overlay.p2p.tuples import Tup
 from thalweg.overlay.protocol import Send
 from thalweg.overlay.query_table import QueryTable

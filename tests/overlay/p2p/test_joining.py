@@ -140,3 +140,12 @@ def test_a_nodes_buckets_are_those_whose_last_hash_it_owns(before, own):
 def test_runs_without_others():
     assert without(((0, 9),), [(3, 4), (9, 12)]) == ((0, 2), (5, 8))
     assert without(((0, 9),), [(0, 9)]) == ()
+
+
+def test_completeness_counts_what_the_join_below_had_shed():
+    stems = Stems()
+    for i in range(4):
+        stems.add("XY.0", i, (Tup("X", "s", i, i, (i,)),), end=i + 10, share=0.5)
+    assert stems.completeness(["XY.0"]) == 0.5
+    stems.add("XY.0", 9, (Tup("X", "s", 9, 9, (9,)),), end=20, share=1.0)
+    assert stems.completeness(["XY.0"]) == 5 / 9

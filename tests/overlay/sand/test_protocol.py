@@ -26,7 +26,15 @@ from tests.overlay.sand.networks import (
 from thalweg.overlay.generator import Generator
 from thalweg.overlay.ring import distance
 from thalweg.overlay.routing import id_of
-from thalweg.overlay.sand.messages import DropQuery, Placed, PlaceQuery, Refused, Waiting
+from thalweg.overlay.sand.messages import (
+    AskAgain,
+    DropQuery,
+    Placed,
+    PlaceQuery,
+    Refused,
+    Stands,
+    Waiting,
+)
 from thalweg.overlay.sand.protocol import Sand
 from thalweg.overlay.sand.query import placer_named, query_of
 from thalweg.overlay.sand.settings import SandSettings
@@ -53,6 +61,9 @@ def test_without_faults_the_outcome_is_the_centralised_one_over_what_messages_ca
     expected = centralised(tree, ways, placer_named(algorithm, 0), algorithm, tops)
     found = standing(world, query)
     assert found == {n: [names[expected[n]]] for n in range(len(tree)) if tree.inputs[n]}
+    told = sand_at(world, query.proxy).proxying.stands[query.name]
+    assert told.at == tuple(names[host] for host in expected)
+    assert {zone for zone, _ in told.coordinators} == set(tops) - {-1}
 
 
 @settings(max_examples=30, deadline=None)
@@ -95,6 +106,26 @@ def coordinator(world, zone, name="q"):
         h.address for h in world.up() if (name, zone) in h.stack["sand"].coordinating.duties
     ]
     return found
+
+
+def test_a_proxy_that_asks_again_hears_where_everything_stands_before_the_next_renewal():
+    heard = []
+    world = world_of(
+        far(),
+        SandSettings(renew_every_us=60 * SECOND_US, lease_us=180 * SECOND_US),
+        lambda host, _, value: heard.append((host.address, value)),
+    )
+    place_and_run(world, join_query(), 1)
+    assert not [v for _, v in heard if isinstance(v, Stands)]
+    world.call("h002", "sand", AskAgain("q"))
+    world.run_for(SECOND_US)
+    ((at, told),) = [(a, v) for a, v in heard if isinstance(v, Stands)]
+    assert at == "h002"
+    assert (told.at[JOIN], told.at[TOP], told.at[ROOT]) == ("h000", "h001", "h002")
+    assert dict(told.coordinators) == {z: coordinator(world, z) for z in (JOIN, ROOT)}
+    world.call("h002", "sand", DropQuery("q"))
+    world.run_for(SECOND_US)
+    assert sand_at(world, "h002").proxying.stands == {}
 
 
 def test_every_operator_gets_its_neighbours_and_every_source_its_taker():

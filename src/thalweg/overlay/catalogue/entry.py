@@ -22,6 +22,23 @@ KINDS: tuple[str, ...] = get_args(Kind)
 Key = tuple[str, Address]  # name, owner
 
 
+class Loss(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An entry gave way to an earlier one of its name, as that stood when it was heard of."""
+
+    owner: Address  # of the earlier one
+    born: int
+    version: int  # with which it gave way
+
+    def is_void(self, word: Entry) -> bool:
+        """Whether the owner's word shows that it had dropped the earlier entry before it could
+        know of this: news of partitions comes late, and nobody had taken the name."""
+        if word.owner != self.owner:
+            return False
+        if word.born == self.born:
+            return word.dropped and word.version < self.version
+        return self.born < word.born < self.version
+
+
 class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     name: str
     kind: Kind
@@ -31,8 +48,9 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     born: int
     disk: int
     extra: bytes = b""  # the application's own
-    renamed: bool = False  # has lost its plain name to an earlier entry, for good
+    renamed: bool = False  # has lost its plain name to an earlier entry
     dropped: bool = False  # a tombstone: no text, no extra
+    lost_to: Loss | None = None  # to whom it has lost it
 
     @property
     def key(self) -> Key:

@@ -4,7 +4,8 @@ Of entries of one name that stand, the earliest, by (born, owner), has it; all o
 `name@owner`. So nodes that know the same entries agree, and nothing is hidden. An owner that sees
 its entry come second writes that down (`renamed`): from then on the entry stays `name@owner`
 whatever happens to the first, since a name that people use must not turn into another thing by
-somebody else's DROP.
+somebody else's DROP. One that gave way to an entry which was dropped already, as it turns out
+(`Loss`), takes that back: else two that have met late would both have lost the name to nobody.
 """
 
 from __future__ import annotations

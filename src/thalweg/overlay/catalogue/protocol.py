@@ -40,6 +40,7 @@ from thalweg.overlay.catalogue.entry import (
     KINDS,
     Entry,
     Kind,
+    Loss,
     grave,
     next_version,
     tombstone,
@@ -158,9 +159,9 @@ class Catalogue(Repair):
             holder = holders(self.table.named(put.name)).get(put.name)
             if why is None and holder is not None:
                 why = f"there is a {holder.kind} of this name at {holder.owner}"
-            born, renamed = version, False
+            born, renamed, lost_to = version, False, None
         else:
-            born, renamed = known.born, known.renamed
+            born, renamed, lost_to = known.born, known.renamed, known.lost_to
         if why is not None:
             return [Deliver(Refused(put.name, why))]
         kind: Kind = put.kind  # type: ignore[assignment]  # checked by _why_not
@@ -175,6 +176,7 @@ class Catalogue(Repair):
                 disk=self._disk,
                 extra=put.extra,
                 renamed=renamed,
+                lost_to=lost_to,
             )
         )
 
@@ -225,7 +227,7 @@ class Catalogue(Repair):
                 effects += self._bury(entry)
                 continue
             effects += self._own_of_old(entry) if entry.owner == self._own else self._keep(entry)
-            effects += self._give_way(entry.name)
+            effects += self._take_back(entry) + self._give_way(entry.name)
         return effects
 
     def _bury(self, buried: Entry) -> list[Effect]:
@@ -247,7 +249,9 @@ class Catalogue(Repair):
     def _define_again(self, entry: Entry) -> list[Effect]:
         """This node was taken to be gone for good, and is not."""
         version = self.table.clock + 1
-        again = msgspec.structs.replace(entry, version=version, born=version, renamed=False)
+        again = msgspec.structs.replace(
+            entry, version=version, born=version, renamed=False, lost_to=None
+        )
         return self._write(again) + self._give_way(entry.name)
 
     def _own_of_old(self, entry: Entry) -> list[Effect]:
@@ -262,12 +266,29 @@ class Catalogue(Repair):
     def _give_way(self, name: str) -> list[Effect]:
         """The owner of an entry that comes second says so, and this stands from then on."""
         own = self.entry(name)
-        if own is None or own.renamed or holders(self.table.named(name))[name] is own:
+        if own is None or own.renamed:
             return []
-        second = msgspec.structs.replace(
-            own, version=self.table.clock + 1, disk=self._disk, renamed=True
+        first, version = holders(self.table.named(name))[name], self.table.clock + 1
+        if first is own:
+            return []
+        loss = Loss(first.owner, first.born, version)
+        return self._write(
+            msgspec.structs.replace(
+                own, version=version, disk=self._disk, renamed=True, lost_to=loss
+            )
         )
-        return self._write(second)
+
+    def _take_back(self, word: Entry) -> list[Effect]:
+        """An own entry had given way to one that was dropped before it could be known there."""
+        own = self.entry(word.name)
+        if own is None or own.lost_to is None or not own.lost_to.is_void(word):
+            return []
+        version = self.table.clock + 1
+        return self._write(
+            msgspec.structs.replace(
+                own, version=version, disk=self._disk, renamed=False, lost_to=None
+            )
+        )
 
     def _keep(self, entry: Entry) -> list[Effect]:
         if not self.table.merge(entry):

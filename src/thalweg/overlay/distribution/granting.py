@@ -30,6 +30,7 @@ class Job:
     epoch: Epoch | None = None
     to: Address | None = None
     tries: int = 0
+    by: tuple[Address, ...] = ()  # the coordinators that named this provider
 
 
 class Granter:
@@ -68,6 +69,7 @@ class Granter:
     def found(self, answer: Found) -> list[Effect]:
         for job in self.jobs.values():
             if job.token == answer.token and job.epoch is None:
+                job.by = answer.by
                 return self._grant(job, answer.provider)
         return []
 

@@ -59,6 +59,7 @@ class Seek(Message, frozen=True):
     level: int  # of the cluster to choose from; NOT_YET: to the root first
     fair: float
     hops: int
+    by: tuple[Address, ...] = ()  # the coordinators that have chosen so far, the root first
 
 
 NOT_YET = 1 << 30
@@ -67,6 +68,7 @@ NOT_YET = 1 << 30
 class Found(Message, frozen=True):
     token: int
     provider: Address
+    by: tuple[Address, ...] = ()  # who has decided, the root first
 
 
 class Move(Message, frozen=True):
@@ -221,6 +223,14 @@ class Rejected(msgspec.Struct, frozen=True):
     """Of a request that makes no sense: why."""
 
     why: str
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """At the proxy, whenever it is another one: who runs the query now."""
+
+    name: str
+    owner: Address
+    by: tuple[Address, ...]  # the coordinators that sent it there; (): the owner before was told to
 
 
 class Withdrawn(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
+from scipy.sparse import csr_array
 
 from thalweg.overlay.distribution.entries import Entry, Provider, Query, Rate, Running
 from thalweg.overlay.protocol import Address
@@ -126,11 +127,9 @@ class Picture:
         seen = self.view(substreams, load)
         wanting = wanting.reshape(len(self.children), len(substreams))
         desk = RoutingTable(seen, self.rate_bps(substreams), wanting, load)
-        every = np.arange(len(substreams), dtype=np.int32)
-        homes = np.arange(len(self.children), dtype=np.int32)
-        wanted = np.ones(len(substreams), np.float32)
-        cost = desk.cost(every, wanted, homes, self.result(query))
-        return choose(cost, weight * (1 - ROUNDING), room)
+        everything = csr_array(np.ones((1, len(substreams)), np.float32))
+        cost = desk.costs(everything, csr_array(self.result(query)[None]))
+        return choose(cost[0].tolist(), weight * (1 - ROUNDING), room.tolist())
 
 
 def between(

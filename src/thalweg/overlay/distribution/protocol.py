@@ -175,10 +175,13 @@ class QueryDistribution:
         state = self.state
         if not state.granter.is_taken(took):
             return []
+        job = state.granter.jobs[took.name]
         effects = state.granter.stop(took.name) + state.guards.raise_to(took.name, took.epoch)
         guard = state.guards.kept.get(took.name)
         if guard is not None:
             guard.heard_us = now_us
+            if guard.epoch == took.epoch and job.to is not None:
+                effects += self.proxy.settled(took.name, job.to, job.by)
         self.orphan_rescue.granted(now_us, took.name)
         return effects + self.owner.superseded(now_us, took.name, took.epoch)
 

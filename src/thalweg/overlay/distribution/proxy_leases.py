@@ -16,7 +16,7 @@ import msgspec
 
 from thalweg.overlay.distribution.entries import Epoch, Query
 from thalweg.overlay.distribution.messages import Claim, Leased, Renew, Superseded
-from thalweg.overlay.protocol import Effect, Message, Persist
+from thalweg.overlay.protocol import Address, Effect, Message, Persist
 
 DRIFT = 0.1  # more than two clocks differ in speed
 
@@ -28,6 +28,8 @@ class Guard:
     heard_us: int  # when its owner last spoke
     leased: Epoch | None = None
     leased_until_us: int = 0
+    owner: Address | None = None  # who has it in that epoch; None: not heard yet in this life
+    by: tuple[Address, ...] = ()  # the coordinators that sent it there, if this node had asked
 
 
 class Guards:

@@ -49,12 +49,22 @@ class Proxy:
         answers, effects = guards.renew(now_us, message)
         for name, epoch in message.claims:
             guard, job = guards.kept.get(name), granter.jobs.get(name)
+            if guard is not None and guard.epoch == epoch:
+                effects += self.settled(name, sender)
             # It was not lost after all, or was given away by somebody else.
             if job is not None and guard is not None and guard.epoch == epoch:
                 undecided = job.epoch is None or job.epoch <= epoch
                 if job.given_to is None and undecided:
                     effects += granter.stop(name)
         return [*effects, *(Send(sender, a) for a in answers)]
+
+    def settled(self, name: str, owner: Address, by: tuple[Address, ...] = ()) -> list[Effect]:
+        """Somebody has it in the highest epoch that is known."""
+        guard = self._state.guards.kept.get(name)
+        if guard is None or guard.owner == owner:
+            return []
+        guard.owner, guard.by = owner, by
+        return [Deliver(say.Settled(name, owner, by))]
 
     def entrusted(self, now_us: int, sender: Address, message: say.Entrust) -> list[Effect]:
         """One of its own that it had forgotten; unless it was withdrawn."""

@@ -52,7 +52,7 @@ class Routing:
                 return self._answer(seek, child)
             level -= 1
             if child != survey.own:
-                return [Send(child, _at(seek, level, fair))]
+                return [Send(child, _at(seek, level, fair, survey.own))]
         return self._answer(seek, survey.own)
 
     def sent_to(self, level: int, name: str) -> Address | None:
@@ -67,7 +67,7 @@ class Routing:
 
     def _answer(self, seek: Seek, provider: Address) -> list[Effect]:
         if seek.epoch is None:
-            return [Send(seek.asker, Found(seek.token, provider))]
+            return [Send(seek.asker, Found(seek.token, provider, (*seek.by, self._survey.own)))]
         if provider == seek.asker:
             return []
         return [Send(seek.asker, Move(seek.query.name, seek.epoch, provider))]
@@ -95,8 +95,8 @@ class Routing:
         return found
 
 
-def _at(seek: Seek, level: int, fair: float) -> Seek:
-    """The same question, one step further."""
+def _at(seek: Seek, level: int, fair: float, *by: Address) -> Seek:
+    """The same question, one step further; `by` whom, if it was a choice."""
     return Seek(
         seek.asker,
         seek.token,
@@ -106,4 +106,5 @@ def _at(seek: Seek, level: int, fair: float) -> Seek:
         level,
         fair,
         seek.hops - 1,
+        (*seek.by, *by),
     )

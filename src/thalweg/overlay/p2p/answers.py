@@ -1,7 +1,8 @@
 """What a node answers to claims: whom it has promised its buckets to, and what it sends them.
 
 Invariants: a promise gives way to a higher number alone; who claims under older lists of sources
-than were promised under before is refused; what a source retains is sent to every new life.
+than were promised under before is refused; what a source retains is sent to every new life, and
+nothing is left out that took effect before, whoever spoke for the source then.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import msgspec
 from thalweg.overlay.p2p.index_messages import Claim, Item, Place, Promised, Refused, Replay
 from thalweg.overlay.p2p.peer import Out, Peer
 from thalweg.overlay.p2p.promises import Promise, Promises
-from thalweg.overlay.p2p.source import Source, Sources
+from thalweg.overlay.p2p.source import Source
+from thalweg.overlay.p2p.sources import Sources
 from thalweg.overlay.p2p.tuples import inside
 from thalweg.overlay.protocol import Address, Effect, Persist, Send
 
@@ -25,17 +27,19 @@ class PromisesOnDisk(msgspec.Struct, frozen=True):
     versions: dict[str, int]
 
 
-@dataclass(slots=True)
+# Level, whose tuples, and by which lists: a stream that woke since has to be told apart.
+Kind = tuple[int, tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]]
+JobKey = tuple[str, Kind]  # a life, and what it needs
+Asking = dict[JobKey, tuple[Address, Claim]]
+
+
+@dataclass(slots=True, eq=False)
 class Job:
-    """A replay for a claim of a higher level."""
+    """A replay, for all claims of one kind that came within a period: when lists change, every
+    owner claims anew, and would have all that is retained sent for itself."""
 
-    claim: Claim
-    owner: Address
+    claims: Asking
     open: dict[int, None]
-
-
-# Life, level, whose tuples, and by which lists: a stream that woke since has to be told apart.
-JobKey = tuple[str, int, tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]]
 
 
 class Answers:
@@ -43,7 +47,8 @@ class Answers:
         self.promises = Promises()
         self._peer = peer
         self._sources = sources
-        self._jobs: dict[JobKey, Job] = {}
+        self._waiting: dict[Kind, Asking] = {}
+        self._jobs: dict[JobKey, Job] = {}  # some are one and the same
         self._replayed: set[JobKey] = set()
 
     def owner_of(self, bucket: int) -> Address | None:
@@ -62,16 +67,14 @@ class Answers:
             promise = self.promises.of(bucket)
             if promise is None or promise.life != life:
                 number = 0 if promise is None else promise.number
-                wrong.append(
-                    Send(life.partition("#")[0], Refused(life, number, self._peer.claimed_versions))
-                )
+                wrong.append(Send(life.partition("#")[0], self._refused(life, number)))
         return wrong or None
 
     def claimed(self, owner: Address, claim: Claim) -> list[Effect]:
         behind = any(claim.versions.get(s, v) < v for s, v in self._peer.claimed_versions.items())
         highest = self.promises.highest(claim.runs, claim.life)
         if behind or highest >= claim.number:
-            return [Send(owner, Refused(claim.life, highest, self._peer.claimed_versions))]
+            return [Send(owner, self._refused(claim.life, highest))]
         effects: list[Effect] = []
         was_its_own = self.promises.all_of(claim.runs, claim.life)
         for stream, version in claim.versions.items():
@@ -82,6 +85,9 @@ class Answers:
             self._replayed = {key for key in self._replayed if key[0] != claim.life}
             for key in [key for key in self._jobs if key[0] == claim.life]:
                 self._end_job(key)
+            for asking in self._waiting.values():
+                for key in [key for key in asking if key[0] == claim.life]:
+                    del asking[key]
         self.promises.give(claim.runs, claim.number, owner, claim.life)
         on_disk = PromisesOnDisk(self.promises.entries, self._peer.claimed_versions)
         effects.append(Persist("promises", _encode(on_disk)))
@@ -93,15 +99,19 @@ class Answers:
         if claim.level == 0:
             return [*effects, Send(owner, self._promised(claim, self._retained(claim, lacking)))]
         versions = tuple(sorted(claim.versions.items()))
-        key = (claim.life, claim.level, tuple([(s.id, s.epoch) for s in lacking]), versions)
+        kind = (claim.level, tuple([(s.id, s.epoch) for s in lacking]), versions)
+        key = (claim.life, kind)
         if key in self._replayed or not lacking:
             return [*effects, Send(owner, self._promised(claim, ()))]
         if key not in self._jobs:
-            effects += self._replay(key, owner, claim, lacking)
+            self._waiting.setdefault(kind, {})[key] = (owner, claim)
         return effects
 
+    def _refused(self, life: str, number: int) -> Refused:
+        return Refused(life, number, dict(self._peer.claimed_versions))  # as they are now
+
     def _open_sources(self) -> list[Source]:
-        return [s for s in self._sources.sources.values() if s.is_open]
+        return [s for s in self._sources.sources.values() if s.speaks]
 
     def _promised(
         self, claim: Claim, items: tuple[Item, ...], replayed: tuple[tuple[str, int], ...] = ()
@@ -116,43 +126,53 @@ class Answers:
 
     def _retained(self, claim: Claim, sources: list[Source]) -> tuple[Item, ...]:
         found = []
-        for kept in (k for source in sources for k in source.log.values() if k.indexed):
-            for stem in self._peer.dataflow.stems_for(kept.tup):
-                bucket = self._peer.buckets.of(stem.key((kept.tup,)))
+        for tup in (t for source in sources for t in source.taking_part):
+            for stem in self._peer.dataflow.stems_for(tup):
+                bucket = self._peer.buckets.of(stem.key((tup,)))
                 if stem.exact and inside(bucket, claim.runs):
-                    found.append(Item(0, stem.name, bucket, (kept.tup,)))
+                    found.append(Item(0, stem.name, bucket, (tup,)))
         return tuple(found)
 
-    def _replay(
-        self, key: JobKey, owner: Address, claim: Claim, sources: list[Source]
-    ) -> list[Effect]:
+    def replay(self) -> list[Effect]:
+        """For those who have claimed since the last time."""
+        waiting, self._waiting = self._waiting, {}
+        return [e for kind, asking in waiting.items() if asking for e in self._replay(kind, asking)]
+
+    def _replay(self, kind: Kind, asking: Asking) -> list[Effect]:
         """Send all that takes part in intermediate results of this level once more."""
-        job = self._jobs[key] = Job(claim, owner, {})
-        replay = Replay(claim.level, claim.runs)
-        for source in sources:
-            if not self._peer.dataflow.feeds_level(source.stream, claim.level):
+        level, speakers, _ = kind
+        job = Job(asking, {})
+        self._jobs |= dict.fromkeys(asking, job)
+        runs = sorted({run for _, claim in asking.values() for run in claim.runs})
+        replay = Replay(level, tuple(runs))
+        for source in self._open_sources():
+            is_asked = (source.id, source.epoch) in speakers
+            if not is_asked or not self._peer.dataflow.feeds_level(source.stream, level):
                 continue
-            for kept in source.log.values():
-                if kept.indexed:
-                    for stem in self._peer.dataflow.stems_for(kept.tup):
-                        number = self._peer.enqueue(stem, (kept.tup,), ("job", key), replay)
-                        job.open[number] = None
-        return self._finish_job(key)
+            for tup in source.taking_part:
+                for stem in self._peer.dataflow.stems_for(tup):
+                    number = self._peer.enqueue(stem, (tup,), ("job", job), replay)
+                    job.open[number] = None
+        return self._finish_job(job)
 
-    def job_done(self, key: JobKey, number: int) -> list[Effect]:
-        if key not in self._jobs:
-            return []
-        self._jobs[key].open.pop(number, None)
-        return self._finish_job(key)
+    def job_done(self, job: Job, number: int) -> list[Effect]:
+        job.open.pop(number, None)
+        return self._finish_job(job)
 
-    def _finish_job(self, key: JobKey) -> list[Effect]:
-        job = self._jobs[key]
+    def _finish_job(self, job: Job) -> list[Effect]:
         if job.open:
             return []
-        del self._jobs[key]
-        self._replayed.add(key)
-        return [Send(job.owner, self._promised(job.claim, (), key[2]))]
+        effects: list[Effect] = []
+        for key, (owner, claim) in job.claims.items():
+            del self._jobs[key]
+            self._replayed.add(key)
+            _, (_, speakers, _) = key
+            effects.append(Send(owner, self._promised(claim, (), speakers)))
+        return effects
 
     def _end_job(self, key: JobKey) -> None:
-        for number in self._jobs.pop(key).open:
-            self._peer.forget(number)
+        job = self._jobs.pop(key)
+        del job.claims[key]
+        if not job.claims:
+            for number in job.open:
+                self._peer.forget(number)

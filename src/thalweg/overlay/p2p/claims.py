@@ -24,7 +24,7 @@ from thalweg.overlay.p2p.tuples import Parts, Runs, inside, without
 from thalweg.overlay.protocol import Address, Effect, Send, Tell
 
 if TYPE_CHECKING:
-    from thalweg.overlay.p2p.owner import Task
+    from thalweg.overlay.p2p.found_rows import Task
 
 Speaker = tuple[str, int]  # a source's id and epoch
 
@@ -178,6 +178,8 @@ class Claims:
                 effects += self.look(now_us, stream)
         if message.number >= holding.number:
             # Another has claimed them. The ring says who is right; if it is this node, outbid.
+            if without(holding.runs, self._peer.owned()):
+                return effects
             holding.number = message.number + 1
             holding.promised.clear()
             holding.level = 0

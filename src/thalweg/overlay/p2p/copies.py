@@ -1,8 +1,9 @@
 """Copies of what sources retain: r other nodes have each tuple before it is indexed.
 
 Invariants: a holder has a source's log without gaps. A holder that was told to fence a source takes
-no more from the old speaker; so when it speaks for the source itself, all that was ever accepted is
-in its log. New holders count once the register names them, old ones until it does not.
+no more from the old speaker, for ever, also when it speaks for the source itself or did so once; so
+all that was ever accepted is in its log when it begins to. New holders count once the register
+names them, old ones until it does not; and who lost its disk, and with it its fences, is a new one.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from thalweg.overlay.p2p.index_messages import Copied, Copy, TookOver
+from thalweg.overlay.p2p.index_messages import Copied, Copy, EventTime, TookOver
 from thalweg.overlay.p2p.peer import Peer
-from thalweg.overlay.p2p.source import Kept, Source, Sources
+from thalweg.overlay.p2p.register import Disk, address_of
+from thalweg.overlay.p2p.source import Kept, Source
+from thalweg.overlay.p2p.sources import Sources
 from thalweg.overlay.p2p.stream_messages import FenceAnswer, FenceCopy, Fenced, Status
 from thalweg.overlay.p2p.tuples import Tup
 from thalweg.overlay.protocol import Address, Deliver, Effect, Persist, Send, Tell
@@ -21,6 +24,14 @@ from thalweg.overlay.protocol import Address, Deliver, Effect, Persist, Send, Te
 _encode = msgspec.msgpack.Encoder().encode
 _AGAIN_US = 800_000
 _GIVE_UP_US = 5_000_000  # on a holder that does not answer
+_STILL_THERE_US = 3_000_000  # a holder of a silent source is asked: it may have lost its disk
+
+
+class Spoken(msgspec.Struct, frozen=True, array_like=True):
+    """This node speaks for a source, or did: lower epochs are over."""
+
+    stream: str
+    epoch: int
 
 
 class CopyMeta(msgspec.Struct, frozen=True):
@@ -30,6 +41,8 @@ class CopyMeta(msgspec.Struct, frozen=True):
     fence: int
     first: int
     end: int
+    time: EventTime | None = None
+    newest: int = -1
 
 
 @dataclass(slots=True)
@@ -41,11 +54,15 @@ class CopyLog:
     first: int = 0
     end: int = 0
     tuples: dict[int, Tup] = field(default_factory=dict)
+    time: EventTime | None = None
+    newest: int = -1  # instant that the source has had a tuple of
 
 
 class Copies:
     def __init__(self, peer: Peer, sources: Sources) -> None:
         self.logs: dict[str, CopyLog] = {}
+        self.spoken: dict[str, Spoken] = {}  # by source
+        self.disk: Disk = ""  # names this node's disk
         self._peer = peer
         self._sources = sources
         self._asked_us: dict[tuple[str, Address], int] = {}
@@ -66,19 +83,19 @@ class Copies:
         logged = source.logged_copies or ()
         holders = self._wanted(now_us, source, logged)
         effects = []
-        for holder in dict.fromkeys((*holders, *logged, *source.reported_copies)):
+        counted = [address_of(d) for d in (*logged, *source.reported_copies)]
+        for holder in dict.fromkeys((*holders, *counted)):
             effects += self._send(now_us, source, holder)
-        complete = all(source.copied.get(h, 0) >= source.next_seq for h in holders)
+        disks = tuple([source.disks.get(h, "") for h in holders])
+        complete = all(source.copied.get(d, -1) >= source.next_seq for d in disks)
         settled = source.reported_copies in (logged, ())  # one change of holders at a time
-        full = complete and len(holders) == self._peer.settings.copies
-        if full and settled and holders != source.reported_copies:
-            source.reported_copies = holders
+        full = complete and len(disks) == self._peer.settings.copies
+        if full and settled and disks != source.reported_copies:
+            source.reported_copies, source.reported_since = disks, source.heard
             effects.append(self._sources.persist_meta(source))
         return effects
 
-    def _wanted(
-        self, now_us: int, source: Source, logged: tuple[Address, ...]
-    ) -> tuple[Address, ...]:
+    def _wanted(self, now_us: int, source: Source, logged: tuple[Disk, ...]) -> tuple[Address, ...]:
         """Those that have it and are there; then the next on the ring."""
         count = self._peer.settings.copies
 
@@ -89,8 +106,8 @@ class Copies:
             down = self._peer.membership.is_down(address)
             return not down and (source.id, address) not in self._shunned
 
-        candidates = [*logged, *source.reported_copies, *self._peer.chord.table.successors]
-        candidates += self._peer.membership.up()
+        candidates = [address_of(d) for d in (*logged, *source.reported_copies)]
+        candidates += [*self._peer.chord.table.successors, *self._peer.membership.up()]
         found = [a for a in dict.fromkeys(candidates) if a != self._peer.address and fit(a)]
         if len(found) < count:
             self._shunned.clear()
@@ -99,23 +116,33 @@ class Copies:
 
     def send_all(self, now_us: int, source: Source) -> list[Effect]:
         """A new tuple: to all who hold copies, at once."""
-        holders = dict.fromkeys((*(source.logged_copies or ()), *source.reported_copies))
+        disks = (*(source.logged_copies or ()), *source.reported_copies)
+        holders = dict.fromkeys(address_of(d) for d in disks)
         return [e for h in holders for e in self._send(now_us, source, h, again=True)]
 
     def _send(
         self, now_us: int, source: Source, holder: Address, *, again: bool = False
     ) -> list[Effect]:
-        start = max(source.copied.get(holder, 0), source.first)
+        disk = source.disks.get(holder, "")
+        start = max(source.copied.get(disk, 0), source.first)
         key = (source.id, holder)
-        if start >= source.next_seq and holder in source.copied:
-            self._since_us.pop(key, None)
-            return []
-        if not again and now_us - self._asked_us.get(key, -_AGAIN_US) < _AGAIN_US:
+        has_all = start >= source.next_seq and disk in source.copied
+        every_us = _STILL_THERE_US if has_all else _AGAIN_US
+        if (has_all or not again) and now_us - self._asked_us.get(key, -every_us) < every_us:
             return []
         self._asked_us[key] = now_us
         self._since_us.setdefault(key, now_us)
         tuples = tuple([k.tup for seq, k in source.log.items() if seq >= start])
-        message = Copy(source.stream, source.id, source.epoch, source.first, start, tuples)
+        message = Copy(
+            source.stream,
+            source.id,
+            source.epoch,
+            source.first,
+            start,
+            tuples,
+            source.time,
+            source.newest,
+        )
         return [Send(holder, message)]
 
     def copied(self, holder: Address, message: Copied) -> list[Effect]:
@@ -123,13 +150,17 @@ class Copies:
         if source is None or source.epoch != message.epoch:
             return []
         self._since_us.pop((source.id, holder), None)
-        source.copied[holder] = message.upto
+        source.disks[holder] = message.disk
+        source.copied[message.disk] = max(message.upto, source.copied.get(message.disk, 0))
         return self._sources.accept(source)
 
     # --- the holder's side ---
 
     def copy(self, sender: Address, message: Copy) -> list[Effect]:
         log = self.logs.get(message.source)
+        spoken = self.spoken.get(message.source)
+        if spoken is not None and message.epoch < spoken.epoch:
+            return []
         if log is None or log.epoch < message.epoch:
             # A new speaker's log is the truth: what an older one said beyond it never was.
             gone = list(log.tuples) if log is not None else []
@@ -138,12 +169,14 @@ class Copies:
                 return []
             first = message.first
             log = CopyLog(message.stream, message.source, message.epoch, fence, first, first)
+            log.time = message.time
             self.logs[message.source] = log
             effects = [Persist(f"c:{message.source}:{seq}", None) for seq in gone]
         elif message.epoch < max(log.epoch, log.fence):
             return []
         else:
             effects = []
+        log.newest = max(log.newest, message.newest)
         if message.start <= log.end or message.first >= log.end:
             if message.first >= log.end:
                 log.end = max(log.end, message.start)
@@ -157,23 +190,46 @@ class Copies:
             for seq in [s for s in log.tuples if s < log.first]:
                 del log.tuples[seq]
                 effects.append(Persist(f"c:{log.source}:{seq}", None))
-        answer = Copied(message.source, message.epoch, log.end)
+        answer = Copied(message.source, message.epoch, log.end, self.disk)
         return [*effects, self._persist(log), Send(sender, answer)]
 
     def _persist(self, log: CopyLog) -> Effect:
-        meta = CopyMeta(log.stream, log.source, log.epoch, log.fence, log.first, log.end)
+        meta = CopyMeta(
+            log.stream,
+            log.source,
+            log.epoch,
+            log.fence,
+            log.first,
+            log.end,
+            log.time,
+            log.newest,
+        )
         return Persist(f"k:{log.source}", _encode(meta))
 
     def restore(self, meta: CopyMeta, tuples: list[Tup]) -> None:
         log = CopyLog(meta.stream, meta.source, meta.epoch, meta.fence, meta.first, meta.end)
+        log.time, log.newest = meta.time, meta.newest
         log.tuples = {t.seq: t for t in sorted(tuples, key=lambda t: t.seq)}
         self.logs[meta.source] = log
+
+    def end(self, stream: str) -> list[Effect]:
+        """The stream was dropped."""
+        effects: list[Effect] = []
+        for log in [x for x in self.logs.values() if x.stream == stream]:
+            del self.logs[log.source]
+            effects += [Persist(f"c:{log.source}:{seq}", None) for seq in log.tuples]
+            effects.append(Persist(f"k:{log.source}", None))
+        for source in [s for s, spoken in self.spoken.items() if spoken.stream == stream]:
+            del self.spoken[source]
+            effects.append(Persist(f"x:{source}", None))
+        return effects
 
     def fence(self, request: FenceCopy) -> list[Effect]:
         fence = request.fence
         log = self.logs.get(fence.source)
         has_it = log is not None and log.epoch < fence.epoch and log.fence <= fence.epoch
-        answer = Fenced(fence.stream, fence.source, fence.epoch, has_it)
+        end = log.end if log is not None else -1
+        answer = Fenced(fence.stream, fence.source, fence.epoch, has_it, end, self.disk)
         effects: list[Effect] = []
         if log is not None and has_it:
             log.fence = fence.epoch
@@ -189,19 +245,26 @@ class Copies:
                 continue
             if source_id in self._sources.sources:
                 continue
-            source = Source(log.stream, source_id, epoch, 0, log.end)
-            source.is_heir = True
-            source.accepted = log.first
-            source.log = {seq: Kept(t) for seq, t in sorted(log.tuples.items())}
+            # Another may have spoken since, whose copies ended earlier: the rest never counted.
+            end = min(log.end, (status.ends or {}).get(source_id, log.end))
+            source = Source(log.stream, source_id, epoch, 0, end)
+            source.is_heir, source.heard = True, status.version
+            source.passed = status.frontier
+            source.time, source.newest = log.time, log.newest
+            source.accepted = min(log.first, end)
+            source.log = {seq: Kept(t) for seq, t in sorted(log.tuples.items()) if seq < end}
+            source.busy = dict.fromkeys(source.log)
             self._sources.sources[source_id] = source
             del self.logs[source_id]
-            effects += [Persist(f"c:{source_id}:{seq}", None) for seq in source.log]
+            spoken = self.spoken[source_id] = Spoken(log.stream, epoch)
+            effects.append(Persist(f"x:{source_id}", _encode(spoken)))
+            effects += [Persist(f"c:{source_id}:{seq}", None) for seq in log.tuples]
             effects += [
                 Persist(f"t:{source_id}:{seq}", _encode(k.tup)) for seq, k in source.log.items()
             ]
             effects += [
                 Persist(f"k:{source_id}", None),
                 self._sources.persist_meta(source),
-                Deliver(TookOver(source_id, epoch, log.end)),
+                Deliver(TookOver(source_id, epoch, end)),
             ]
         return effects

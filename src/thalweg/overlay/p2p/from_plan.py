@@ -7,6 +7,7 @@ parts, conditions of columns beside constants, and comparisons between streams (
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date, datetime, timedelta
 
 from thalweg.overlay.p2p.planning import Rate, plan_joins
 from thalweg.overlay.p2p.query import BadQuery, Between, Condition, JoinQuery, Leaf
@@ -14,11 +15,12 @@ from thalweg.overlay.protocol import Address
 from thalweg.plan.blocks import Block, block_of, leaves_of
 from thalweg.plan.expr import Call, Col, Expr, Lit
 from thalweg.plan.nodes import Aggregate, Distinct, Node, Scan, ToStream, Window
+from thalweg.plan.types import Kind
 from thalweg.plan.windows import RowsWindow, TimeWindow
 
 _OPS = {"=": "=", "<>": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_INSTEAD = "; run it on one node, or as a placed query"
+_INSTEAD = "; a network without --mode p2p can run it"
 
 
 def join_query(
@@ -70,16 +72,27 @@ def _leaf(node: Node) -> Block[tuple[str, int]]:
 
 def _condition(expr: Expr) -> Condition:
     match expr:
-        case Call(op, (Col(column), Lit(value))) if op in _OPS:
-            return Condition(column, op, _constant(value))
-        case Call(op, (Lit(value), Col(column))) if op in _OPS:
-            return Condition(column, _TURNED[op], _constant(value))
+        case Call(op, (Col() as col, Lit(value))) if op in _OPS:
+            return Condition(_compared(col).index, op, _constant(value))
+        case Call(op, (Lit(value), Col() as col)) if op in _OPS:
+            return Condition(_compared(col).index, _TURNED[op], _constant(value))
     raise BadQuery(
         f"peers compare columns with constants, and this is another condition: {expr}" + _INSTEAD
     )
 
 
+def _compared(column: Col) -> Col:
+    if column.type.kind is Kind.DECIMAL:
+        raise BadQuery("a DECIMAL travels between peers as text, and is not compared" + _INSTEAD)
+    return column
+
+
 def _constant(value: object) -> int | float | str | bool | None:
+    """Dates and times as what they count, as they travel."""
+    if isinstance(value, datetime):
+        return (value - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+    if isinstance(value, date):
+        return (value - date(1970, 1, 1)).days
     if value is None or isinstance(value, int | float | str | bool):
         return value
     raise BadQuery(f"peers don't compare with constants of this type: {value!r}" + _INSTEAD)
@@ -88,7 +101,8 @@ def _constant(value: object) -> int | float | str | bool | None:
 def _between(expr: Expr, block: Block[tuple[str, int]]) -> Between:
     match expr:
         case Call(op, (Col() as left, Col() as right)) if op in _OPS:
-            at, other = _column(left, block, "compared"), _column(right, block, "compared")
+            at = _column(_compared(left), block, "compared")
+            other = _column(_compared(right), block, "compared")
             return Between(*at, op, *other)
     raise BadQuery(f"peers compare two columns, and this is another condition: {expr}" + _INSTEAD)
 

@@ -20,9 +20,10 @@ import msgspec
 from thalweg.overlay.chord.protocol import Chord
 from thalweg.overlay.generator import Generator
 from thalweg.overlay.membership import Membership
-from thalweg.overlay.p2p.answers import Answers, PromisesOnDisk
-from thalweg.overlay.p2p.copies import Copies, CopyMeta
+from thalweg.overlay.p2p.answers import Answers, Job, PromisesOnDisk
+from thalweg.overlay.p2p.copies import Copies, CopyMeta, Spoken
 from thalweg.overlay.p2p.dataflow import Dataflow
+from thalweg.overlay.p2p.found_rows import Task
 from thalweg.overlay.p2p.index_messages import (
     MESSAGES,
     AskRoom,
@@ -35,6 +36,7 @@ from thalweg.overlay.p2p.index_messages import (
     Pass,
     Passed,
     Promised,
+    PromiseUpto,
     Publish,
     Put,
     Refused,
@@ -42,13 +44,14 @@ from thalweg.overlay.p2p.index_messages import (
     Teach,
     Unknown,
 )
-from thalweg.overlay.p2p.owner import Owner, Task
+from thalweg.overlay.p2p.owner import Owner
 from thalweg.overlay.p2p.peer import Peer, PeerSettings
 from thalweg.overlay.p2p.promises import Promises
 from thalweg.overlay.p2p.query import from_text
 from thalweg.overlay.p2p.result_messages import RowsDone
-from thalweg.overlay.p2p.source import Meta, Sources
-from thalweg.overlay.p2p.stream_messages import FenceCopy, Status
+from thalweg.overlay.p2p.source import Batch, Buried, Meta
+from thalweg.overlay.p2p.sources import Sources
+from thalweg.overlay.p2p.stream_messages import FenceCopy, Status, StreamGone
 from thalweg.overlay.p2p.tuples import Tup
 from thalweg.overlay.protocol import (
     Address,
@@ -58,6 +61,7 @@ from thalweg.overlay.protocol import (
     Heard,
     Init,
     Message,
+    Persist,
     Receive,
     Send,
     SetTimer,
@@ -100,7 +104,8 @@ class Index:
         match event:
             case TimerFired("report"):
                 again = SetTimer("report", self.settings.report_every_us)
-                return [again, *self.sources.report(now_us), *self.copies.tend(now_us)]
+                effects = [*self.sources.report(now_us), *self.copies.tend(now_us)]
+                return [again, *effects, *self.answers.replay()]
             case TimerFired("retry"):
                 self.peer.retry(now_us)
                 return [SetTimer("retry", self.settings.retry_every_us)]
@@ -118,8 +123,13 @@ class Index:
                 return self._told(now_us, status)
             case Heard(_, Learned()):
                 return self._queries_changed(now_us)
-            case Call(Open(stream, source)):
-                return self.sources.open(stream, source)
+            case Call(PromiseUpto() as request):
+                return self.sources.promise(now_us, request)
+            case Call(Open(stream, source, time)):
+                return self.sources.open(stream, source, time)
+            case Call(StreamGone(stream)):
+                self.peer.statuses.pop(stream, None)
+                return [*self.sources.end(stream), *self.copies.end(stream)]
             case Call(FenceCopy() as request):
                 return self.copies.fence(request)
             case Init(address, seed, persisted):
@@ -133,11 +143,17 @@ class Index:
         generator = Generator(seed)
         # Numbers of an earlier life may still be under way: begin elsewhere.
         self.peer.start(generator.below(1 << 40) << 20)
-        self.owner.start(f"{address}#{generator.bits():x}.", generator.below(1 << 40) << 20)
+        life = f"{address}#{generator.bits():x}"
+        self.owner.start(f"{life}.", generator.below(1 << 40) << 20)
         self._restore(persisted)
+        named: list[Effect] = []
+        if not self.copies.disk:
+            self.copies.disk = life  # the first one on this disk
+            named.append(Persist("disk", life.encode()))
         settings = self.settings
         effects = self._queries_changed(now_us)
         return [
+            *named,
             *effects,
             SetTimer("report", generator.below(settings.report_every_us)),
             SetTimer("retry", settings.retry_every_us),
@@ -146,17 +162,31 @@ class Index:
 
     def _restore(self, persisted: Mapping[str, bytes]) -> None:
         tuples: dict[str, list[Tup]] = {}
+        batches: dict[str, dict[str, Batch]] = {}
         for key, value in persisted.items():
             if key[:2] in ("t:", "c:"):
                 tup = _decode_tup(value)
                 tuples.setdefault(key[:2] + tup.source, []).append(tup)
+            elif key.startswith("b:"):
+                _, source, batch = key.split(":", 2)
+                batches.setdefault(source, {})[batch] = msgspec.msgpack.decode(value, type=Batch)
+            elif key.startswith("g:"):
+                _, source, batch = key.split(":", 2)
+                buried = msgspec.msgpack.decode(value, type=Buried)
+                self.sources.buried[source, batch] = buried
         for key, value in persisted.items():
             if key.startswith("m:"):
                 meta = msgspec.msgpack.decode(value, type=Meta)
-                self.sources.restore(meta, tuples.get(f"t:{meta.id}", []))
+                known = batches.get(meta.id, {})
+                self.sources.restore(meta, tuples.get(f"t:{meta.id}", []), known)
             elif key.startswith("k:"):
                 copy_meta = msgspec.msgpack.decode(value, type=CopyMeta)
                 self.copies.restore(copy_meta, tuples.get(f"c:{copy_meta.source}", []))
+            elif key.startswith("x:"):
+                spoken = msgspec.msgpack.decode(value, type=Spoken)
+                self.copies.spoken[key.removeprefix("x:")] = spoken
+            elif key == "disk":
+                self.copies.disk = value.decode()
             elif key == "promises":
                 on_disk = msgspec.msgpack.decode(value, type=PromisesOnDisk)
                 self.answers.promises = Promises(on_disk.entries)
@@ -194,8 +224,8 @@ class Index:
                 return self.owner.partners.overloaded(sender, guest_of)
             case Pass():
                 return self.owner.partners.pass_on(sender, message)
-            case Passed(token):
-                self.owner.partners.arrived(("pass", token), self.owner.go_on)
+            case Passed():
+                self.owner.partners.passed(message, self.owner.go_on)
             case Claim():
                 return self.answers.claimed(sender, message)
             case Promised():
@@ -223,12 +253,14 @@ class Index:
             assert isinstance(waits, tuple)
             if out.guest is None:
                 self.peer.owners[out.item.bucket] = sender
+            elif not self.owner.partners.is_as_before(out.guest, message.host):
+                continue
             if waits[0] in ("arriving", "passing"):
                 self.peer.forget(number)
                 if waits[0] == "arriving":
                     self.owner.partners.arrived(number, self.owner.go_on)
                 else:
-                    effects += self.owner.partners.passed_one(waits[1], number)
+                    effects += self.owner.partners.passed_one(waits[1], number, message.host)
                 continue
             if waits[0] == "task":
                 self.peer.forget(number)
@@ -242,6 +274,7 @@ class Index:
                 continue
             self.peer.forget(number)
             if waits[0] == "job":
+                assert isinstance(waits[1], Job)
                 effects += self.answers.job_done(waits[1], number)
             else:
                 self.sources.tuple_done(waits[0], waits[1], number)
@@ -257,7 +290,7 @@ class Index:
                     effects += self._done(address, done)
                 else:
                     effects.append(Send(address, done))
-            effects += owner.flush_rows()
+            effects += owner.found.flush(peer.dataflow.queries)
             if not peer.to_put_here:
                 if not owner.has_done and not peer.has_fresh:
                     return effects

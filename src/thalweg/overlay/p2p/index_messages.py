@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from thalweg.overlay.p2p.register import Disk
 from thalweg.overlay.p2p.tuples import Parts, Runs, Tup, Value
 from thalweg.overlay.protocol import Address, Message
 from thalweg.overlay.query_table import Record
@@ -12,12 +13,17 @@ Place = tuple[int, str]  # a bucket, and the life of its owner's state
 
 
 class Item(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A tuple or an intermediate result on its way to a SteM; `number` is its origin's."""
+    """A tuple or an intermediate result on its way to a SteM; `number` is its origin's.
+
+    `share` estimates how many of all its like there are: of an intermediate result, how complete
+    the join was that made it.
+    """
 
     number: int
     stem: str
     bucket: int
     parts: Parts
+    share: float = 1.0
 
 
 class Replay(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -45,6 +51,7 @@ class Done(Message, frozen=True):
     """Items have taken effect, and where: their buckets, and those of all that came of them."""
 
     items: tuple[tuple[int, tuple[Place, ...]], ...]
+    host: str = ""  # a partner's, of its guest's items: the life of its node
 
 
 class Unknown(Message, frozen=True):
@@ -84,6 +91,14 @@ class Refused(Message, frozen=True):
     versions: dict[str, int]
 
 
+class EventTime(msgspec.Struct, frozen=True):
+    """A source's time goes on with its tuples, not with its node's clock: `lateness` instants
+    behind the newest. Silent for `idle_us`, it lets the others go on."""
+
+    lateness: int = 0
+    idle_us: int | None = None
+
+
 class Copy(Message, frozen=True):
     """Of a source's retained tuples, from `start` on; what is before `first` may go."""
 
@@ -93,14 +108,17 @@ class Copy(Message, frozen=True):
     first: int
     start: int
     tuples: tuple[Tup, ...]
+    time: EventTime | None = None
+    newest: int = -1  # instant that the source has had a tuple of
 
 
 class Copied(Message, frozen=True):
-    """Has all up to and without `upto`."""
+    """Has all up to and without `upto`, on this disk."""
 
     source: str
     epoch: int
     upto: int
+    disk: Disk
 
 
 class AskRoom(Message, frozen=True):
@@ -118,9 +136,8 @@ class Overloaded(Message, frozen=True):
 
 
 class Pass(Message, frozen=True):
-    """An owner's, to a partner: what you have of [low, high) goes to another."""
+    """An owner's, to a partner: what you have of [low, high) goes to another. Until it is done."""
 
-    token: int
     guest_of: str
     low: int
     high: int
@@ -129,7 +146,11 @@ class Pass(Message, frozen=True):
 
 
 class Passed(Message, frozen=True):
-    token: int
+    """It is there; all of it, if the partner and the next one have both had one life since."""
+
+    as_guest_of: str
+    host: str  # the partner's life
+    next_hosts: tuple[str, ...]  # lives of the next one, as it answered
 
 
 _OF_ITEMS = (Put, Done, Unknown, Teach)
@@ -146,15 +167,27 @@ class Open(msgspec.Struct, frozen=True):
 
     stream: str
     source: str
+    time: EventTime | None = None
 
 
 class Publish(msgspec.Struct, frozen=True):
-    """Tuples of one source, stamped by this node's clock or, where given, by the application."""
+    """Tuples of one source, stamped by this node's clock or, where given, by the application: all
+    alike, or each by its own (`stamps`, of a source with event time). A `batch` that was taken
+    before counts once."""
 
     source: str
     rows: tuple[tuple[Value, ...], ...]
     tag: int = 0
     ts: int | None = None
+    stamps: tuple[int, ...] = ()
+    batch: str = ""
+
+
+class PromiseUpto(msgspec.Struct, frozen=True):
+    """Nothing below the instant will come from this source: a heartbeat."""
+
+    source: str
+    instant: int
 
 
 # --- deliveries ---
@@ -165,11 +198,15 @@ class Opened(msgspec.Struct, frozen=True):
 
 
 class Published(msgspec.Struct, frozen=True):
-    """Stamped and on disk. `seqs` is None for a row that no query wants."""
+    """Stamped and on disk; a row that nobody needs has the number -1. They count once all before
+    `upto` are accepted. Those in `late` (by their place in the request) are not taken."""
 
     source: str
     tag: int
     tuples: tuple[Tup, ...]
+    upto: int = 0
+    late: tuple[int, ...] = ()
+    repeated: bool = False
 
 
 class AcceptedUpto(msgspec.Struct, frozen=True):
@@ -183,6 +220,7 @@ class NotPublished(msgspec.Struct, frozen=True):
     source: str
     tag: int
     why: str
+    for_ever: bool = False  # to ask again is in vain
 
 
 class TookOver(msgspec.Struct, frozen=True):

@@ -12,10 +12,9 @@ nothing: SteMs are sets, and askers know what they have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from thalweg.overlay.p2p.claims import Claims, Holding
 from thalweg.overlay.p2p.dataflow import Operator, Stem
+from thalweg.overlay.p2p.found_rows import FoundRows, Task
 from thalweg.overlay.p2p.index_messages import (
     Done,
     Item,
@@ -27,28 +26,12 @@ from thalweg.overlay.p2p.index_messages import (
 from thalweg.overlay.p2p.mjoin import probe
 from thalweg.overlay.p2p.partners import Partners
 from thalweg.overlay.p2p.peer import Peer
-from thalweg.overlay.p2p.result_messages import SendRows
 from thalweg.overlay.p2p.stems import Stems
 from thalweg.overlay.p2p.tuples import Parts, Runs, ids_of, inside, without
-from thalweg.overlay.protocol import Address, Effect, Send, Tell
+from thalweg.overlay.protocol import Address, Effect, Send
 from thalweg.overlay.query_table import QueryTable
 
 _IDLE_US = 5_000_000
-
-
-@dataclass(slots=True, eq=False)
-class Task:
-    """An item at work: acknowledged when nothing that came of it is open."""
-
-    origin: Address
-    item: Item
-    replay: Replay | None
-    exact: bool
-    needs: int | None = None  # levels that have to be complete; None: all
-    hosted: bool = False  # for another owner
-    dead: bool = False  # its bucket went to another owner
-    open: set[object] = field(default_factory=set)
-    places: dict[Place, None] = field(default_factory=dict)
 
 
 class Owner:
@@ -57,20 +40,28 @@ class Owner:
         self.partners = Partners(peer, self.stems)
         self.claims = Claims(peer, self.partners, self._store_only, self.go_on)
         self.tasks: dict[tuple[Address, int], Task] = {}
+        self.found = FoundRows()
         self.results = 0
-        self._owned: Runs = ()
         self._idle_since_us = 0
         self._peer = peer
         self._table = table
-        self._tokens = 0
-        self._token_tasks: dict[int, Task] = {}  # results under way
-        self._rows: list[tuple[int, str, Operator, tuple[Parts, ...]]] = []
-        self._done: dict[Address, list[tuple[int, tuple[Place, ...]]]] = {}
+        # To whom, and whether as partner.
+        self._done: dict[tuple[Address, bool], list[tuple[int, tuple[Place, ...]]]] = {}
+
+    @property
+    def stored(self) -> int:
+        """Tuples here, as owner and as partner."""
+        return self.stems.size + sum(s.size for s in self.partners.guests.values())
+
+    @property
+    def shed(self) -> int:
+        """Tuples that there was no room for, ever."""
+        return self.stems.shed + sum(s.shed for s in self.partners.guests.values())
 
     def start(self, prefix: str, first_token: int) -> None:
         self.claims.start(prefix)
         self.partners.start(prefix)
-        self._tokens = first_token
+        self.found.start(first_token)
 
     # --- items ---
 
@@ -112,7 +103,8 @@ class Owner:
             if stem is not None and stem.readers:
                 self._peer.newest = max(self._peer.newest, *[p.ts for p in item.parts])
                 stems.purge(self._peer.frontier(stem), (stem.name,))
-                stems.add(stem.name, stem.key(item.parts), item.parts, stem.end(item.parts))
+                value, end = stem.key(item.parts), stem.end(item.parts)
+                stems.add(stem.name, value, item.parts, end, item.share)
                 if not put.store_only:
                     self.tasks[key] = task
                     self._join(task, stems)
@@ -164,7 +156,7 @@ class Owner:
         self.tasks[key] = task
         self._peer.newest = max(self._peer.newest, *[p.ts for p in item.parts])
         self.stems.purge(self._peer.frontier(stem), (stem.name,))
-        self._store(stem, item.parts)
+        self._store(stem, item.parts, item.share)
         self.go_on(task)
 
     def go_on(self, task: Task) -> None:
@@ -203,7 +195,10 @@ class Owner:
             outputs = probe(operator, port, parts, value, stems.get)
             if outputs:
                 stems.matched(stem.name, value, len(outputs))
-                self._emit(operator, outputs, task, replay)
+                # What arrives meets its partners whether or not it stays: only they can be missing.
+                others = (p.stem for i, p in enumerate(operator.ports) if i != port)
+                share = task.item.share * stems.completeness(others)
+                self._emit(operator, outputs, task, replay, share)
 
     def _store_only(self, stem: Stem, parts: Parts) -> None:
         """What was joined before: here, or at a partner."""
@@ -213,14 +208,19 @@ class Owner:
         else:
             self._store(stem, parts)
 
-    def _store(self, stem: Stem, parts: Parts) -> None:
+    def _store(self, stem: Stem, parts: Parts, share: float = 1.0) -> None:
         """Here; to a partner it goes when it is joined."""
         value = stem.key(parts)
         if self.partners.of(value) is None:
-            self.stems.add(stem.name, value, parts, stem.end(parts))
+            self.stems.add(stem.name, value, parts, stem.end(parts), share)
 
     def _emit(
-        self, operator: Operator, outputs: list[Parts], task: Task, replay: Replay | None
+        self,
+        operator: Operator,
+        outputs: list[Parts],
+        task: Task,
+        replay: Replay | None,
+        share: float,
     ) -> None:
         for stem in operator.consumers:
             if replay is not None and stem.level > replay.level:
@@ -234,34 +234,17 @@ class Owner:
                     bucket = self._peer.buckets.of(stem.key(parts))
                     if not inside(bucket, replay.runs):
                         continue
-                number = self._peer.enqueue(stem, parts, ("task", task), replay)
+                number = self._peer.enqueue(stem, parts, ("task", task), replay, share=share)
                 task.open.add(number)
         if replay is None:
             self.results += len(outputs) * len(operator.queries)
             for query in operator.queries:
-                self._tokens += 1
-                task.open.add(("rows", self._tokens))
-                self._token_tasks[self._tokens] = task
-                self._rows.append((self._tokens, query, operator, tuple(outputs)))
-
-    def flush_rows(self) -> list[Effect]:
-        """Results of this step, to those who asked."""
-        effects: list[Effect] = []
-        for token, query_id, operator, outputs in self._rows:
-            query = self._peer.dataflow.queries[query_id]
-            share = self.stems.completeness(p.stem for p in operator.ports)
-            effects.append(
-                Tell("p2p-results", SendRows(token, query.asker, query_id, outputs, share))
-            )
-        self._rows = []
-        return effects
+                self.found.add(query, outputs, share, task)
 
     # --- acknowledgements ---
 
     def rows_done(self, token: int) -> None:
-        task = self._token_tasks.pop(token, None)
-        if task is not None:
-            task.open.discard(("rows", token))
+        for task in self.found.done(token):
             if not task.open:
                 self._ready(task)
 
@@ -292,7 +275,8 @@ class Owner:
         self.tasks.pop((task.origin, task.item.number), None)
         if holding is not None:
             task.places[task.item.bucket, holding.life] = None
-        self._done.setdefault(task.origin, []).append((task.item.number, tuple(task.places)))
+        done = self._done.setdefault((task.origin, task.hosted), [])
+        done.append((task.item.number, tuple(task.places)))
 
     @property
     def has_done(self) -> bool:
@@ -300,7 +284,11 @@ class Owner:
 
     def flush_done(self) -> list[tuple[Address, Done]]:
         done, self._done = self._done, {}
-        return [(origin, Done(tuple(items))) for origin, items in done.items()]
+        life = self.partners.life
+        return [
+            (origin, Done(tuple(items), life if hosted else ""))
+            for (origin, hosted), items in done.items()
+        ]
 
     # --- claims ---
 
@@ -318,7 +306,7 @@ class Owner:
 
     def _look_if_idle(self, now_us: int) -> list[Effect]:
         """What is stored can only be purged by one who hears how far the streams are."""
-        if not self.stems.size:
+        if not self.stored:
             self._idle_since_us = now_us
         if now_us - self._idle_since_us < _IDLE_US:
             return []
@@ -328,9 +316,6 @@ class Owner:
     def _let_go(self) -> None:
         """Of buckets that the ring gives to others: they claim them, and build them anew."""
         owned = self._peer.owned()
-        if owned == self._owned:
-            return
-        self._owned = owned
         kept = []
         for holding in self.claims.holdings:
             gone = without(holding.runs, owned)
@@ -351,14 +336,20 @@ class Owner:
         self.stems.drop_where(gone)
         for key, task in list(self.tasks.items()):
             if not task.hosted and inside(task.item.bucket, runs):
-                del self.tasks[key]
-                task.dead = True
+                self._end(key, task)
+
+    def _end(self, key: tuple[Address, int], task: Task) -> None:
+        """Without an acknowledgement: its origin sends it again."""
+        self.tasks.pop(key, None)
+        task.dead = True
 
     def _replace_failed(self) -> None:
         """What was with a partner that is gone is rebuilt: a new life for all that is held."""
         if not self.partners.failed():
             return
-        self.partners.delegations.clear()
+        for task in self.partners.give_up():
+            if not task.dead:
+                self._end((task.origin, task.item.number), task)
         for holding in self.claims.holdings:
             self._drop(holding.runs)
         self.claims.holdings = []

@@ -17,7 +17,7 @@ from thalweg.overlay.p2p.dataflow import Dataflow, Operator, Stem
 from thalweg.overlay.p2p.index_messages import Item, Place, Put, Replay
 from thalweg.overlay.p2p.stems import OLDEST
 from thalweg.overlay.p2p.stream_messages import Status
-from thalweg.overlay.p2p.tuples import Buckets, Parts, Runs
+from thalweg.overlay.p2p.tuples import Buckets, Parts, Runs, Tup
 from thalweg.overlay.protocol import Address, Effect, Send
 from thalweg.overlay.routing import id_of
 
@@ -161,6 +161,16 @@ class Peer:
                 found.append(self.done.get(q, 0))
         return min(found, default=0)
 
+    def needs(self, tup: Tup) -> bool:
+        """Whether a later owner of its bucket would need it."""
+        for query in self.dataflow.queries.values():
+            if query.eager:
+                continue
+            windows = [leaf.window for leaf in query.leaves if leaf.stream == tup.stream]
+            if windows and self.done.get(query.id, 0) < tup.ts + max(windows) + 1:
+                return True
+        return False
+
     # --- the outbox ---
 
     def enqueue(
@@ -170,10 +180,12 @@ class Peer:
         waits: object,
         replay: Replay | None = None,
         guest: AtPartner | None = None,
+        share: float = 1.0,
     ) -> int:
         self._numbers += 1
         bucket = self.buckets.of(stem.key(parts))
-        out = Out(Item(self._numbers, stem.name, bucket, parts), stem, waits, replay, guest)
+        item = Item(self._numbers, stem.name, bucket, parts, share)
+        out = Out(item, stem, waits, replay, guest)
         self.outs[self._numbers] = out
         self._fresh.append(out)
         return self._numbers

@@ -10,7 +10,7 @@ that depends on streams and columns alone, so that equal segments of two queries
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -59,7 +59,7 @@ def plan_joins(
             names = ", ".join(" ⋈ ".join(leaves[i].stream for i in p.leaves) for p in parts)
             raise BadQuery(
                 f"there is no equality between {names}: peers have nothing to hash on; "
-                "run it on one node, or as a placed query"
+                "a network without --mode p2p can run it"
             )
         _, chosen, size = min(candidates, key=lambda c: c[0])
         ordered = sorted(chosen, key=lambda e: (_name(e[0], leaves), e[1][1], e[0].leaves))
@@ -134,8 +134,13 @@ def _left_over(
     return tuple(found)
 
 
-def explain(query: JoinQuery) -> list[str]:
-    """The plan, a line for each join, the root first."""
+def explain(
+    query: JoinQuery,
+    name_of: Callable[[str], str] = str,
+    column_of: Callable[[str, int], str] = lambda _, column: str(column),
+) -> list[str]:
+    """The plan, a line for each join, the root first; `name_of` and `column_of` say what streams
+    and their columns are called."""
     kind = "1: one value" if query.is_type_1 else "2: values one after the other"
     lines = [f"peers, type {kind}; results {'at once' if query.eager else 'exact'}"]
 
@@ -144,8 +149,9 @@ def explain(query: JoinQuery) -> list[str]:
         names = []
         for i in step.inputs:
             below = query.leaves_below(i)
-            name = " ⋈ ".join(query.leaves[leaf].stream for leaf in below)
-            by = f"{query.leaves[i.leaf].stream}.{i.column}"
+            name = " ⋈ ".join(name_of(query.leaves[leaf].stream) for leaf in below)
+            stream = query.leaves[i.leaf].stream
+            by = f"{name_of(stream)}.{column_of(stream, i.column)}"
             names.append(f"{name} by {by}")
         lines.append("  " * depth + f"join {number}: " + ", ".join(names))
         for i in step.inputs:
@@ -153,4 +159,8 @@ def explain(query: JoinQuery) -> list[str]:
                 line(i.child, depth + 1)
 
     line(len(query.joins) - 1, 1)
+    if not query.is_type_1:
+        told = ", ".join(f"{name_of(stream)} {rate:.3g}" for stream, rate in query.rates)
+        rates = f"measured, tuples an instant: {told}" if told else "not known, taken as equal"
+        lines.append(f"  planned by rates: {rates}")
     return lines

@@ -92,6 +92,7 @@ class JoinQuery(msgspec.Struct, frozen=True, dict=True):
     outputs: tuple[tuple[int, int], ...]  # (leaf, column)
     between: tuple[Between, ...] = ()
     eager: bool = False
+    rates: tuple[tuple[str, float], ...] = ()  # tuples an instant that the plan was made for
 
     def __post_init__(self) -> None:
         if len(self.leaves) < 2 or not self.joins:

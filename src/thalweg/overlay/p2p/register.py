@@ -18,6 +18,11 @@ from thalweg.overlay.protocol import Address
 
 Ballot = tuple[int, str]  # a number, and who leads it
 NO_BALLOT: Ballot = (0, "")
+Disk = str  # a node's address, "#", and what tells its disk from those that it had before
+
+
+def address_of(disk: Disk) -> Address:
+    return disk.partition("#")[0]
 
 
 class Member(msgspec.Struct, frozen=True, array_like=True):
@@ -31,14 +36,23 @@ class SourceEntry(msgspec.Struct, frozen=True):
     address: Address
     epoch: int
     frontier: int  # all that was before it has taken effect
-    copies: tuple[Address, ...] = ()  # who else has its retained tuples
+    copies: tuple[Disk, ...] = ()  # who else has its retained tuples
     horizons: dict[str, int] = {}  # query -> from when on it indexes for it
     copied: bool = False  # nothing of it counts before it has copies
     turn: int = 0  # odd: it has nothing in any window, and asks before it sends again
+    end: int = -1  # of a source that was passed on: tuples from this number on don't count
+    copies_at: int = 0  # no version before this one has these copies
 
     @property
     def is_idle(self) -> bool:
         return self.turn % 2 == 1
+
+
+class Loss(msgspec.Struct, frozen=True, array_like=True):
+    """A source that nobody can speak for any more: all that it retained is lost."""
+
+    address: Address  # who spoke for it last
+    queries: tuple[str, ...]  # that it took part in: younger ones know nothing of it
 
 
 class StreamState(msgspec.Struct, frozen=True):
@@ -50,6 +64,7 @@ class StreamState(msgspec.Struct, frozen=True):
     sources: dict[str, SourceEntry] = {}
     horizons: dict[str, int] = {}  # decided: query -> its horizon in this stream
     asleep: bool = False  # all sources are idle: what would join with it is in vain
+    lost: dict[str, Loss] = {}  # sources, for ever
 
     def has_quorum(self, tokens: set[str]) -> bool:
         return _is_majority(self.members, tokens) and (
@@ -76,7 +91,16 @@ class Stored(msgspec.Struct, frozen=True):
 class Group:
     """One stream at one member: its acceptor, and its leader while it leads."""
 
-    __slots__ = ("_agreed", "_prepared", "ballot", "committed", "hint", "proposal", "stored")
+    __slots__ = (
+        "_agreed",
+        "_prepared",
+        "ballot",
+        "canvassed",
+        "committed",
+        "hint",
+        "proposal",
+        "stored",
+    )
 
     def __init__(self, stored: Stored) -> None:
         self.stored = stored
@@ -84,6 +108,7 @@ class Group:
         self.ballot: Ballot | None = None  # of this node, while it leads or wants to
         self.committed: StreamState | None = None  # known to be: only while it leads
         self.proposal: StreamState | None = None
+        self.canvassed: set[str] = set()  # tokens that were asked for their votes, for this ballot
         self._prepared: dict[str, tuple[Ballot, StreamState]] = {}
         self._agreed: set[str] = set()
 
@@ -122,6 +147,7 @@ class Group:
     def candidate(self, address: Address) -> Ballot:
         self.ballot = (self.stored.promised[0] + 1, address)
         self.committed = self.proposal = None
+        self.canvassed = set()
         self._prepared = {}
         return self.ballot
 

@@ -29,6 +29,19 @@ class SubmitJoin(msgspec.Struct, frozen=True):
     query: JoinQuery
 
 
+class DropJoin(msgspec.Struct, frozen=True):
+    """The asker's: it is not wanted any more, here and anywhere."""
+
+    query: str
+
+
+class Took(msgspec.Struct, frozen=True):
+    """The application has all of a query's changes below the instant, and will not ask again."""
+
+    query: str
+    upto: int
+
+
 class SendRows(msgspec.Struct, frozen=True):
     """From `index`; RowsDone once the asker has them."""
 
@@ -50,6 +63,16 @@ class Combination(msgspec.Struct, frozen=True):
     parts: Parts
     row: tuple[Value, ...]
     share: float
+
+
+class SourceLost(msgspec.Struct, frozen=True):
+    """A source is gone with all its copies: results of the query from an instant on lack it."""
+
+    query: str
+    stream: str
+    source: str
+    address: Address  # who spoke for it last
+    since: int | None  # None: the query is younger, and lacks nothing
 
 
 class Final(msgspec.Struct, frozen=True):

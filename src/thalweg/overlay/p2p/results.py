@@ -6,31 +6,39 @@ when all that they sent before it has been acknowledged, and owners acknowledge 
 has. So what the asker has below the frontier is all there is. A combination counts from the
 query's horizon on, and once, however often it comes.
 
+Where the application asks for it (`keeps`), what was said stays on disk until it has taken it.
+
+A source that is given up (`streams`) is in no result from the next instant on, and the application
+is told which source of which stream, and from when on.
+
 Invariants: no instant is said twice or changed later; what was acknowledged is on disk.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
+from thalweg.overlay.p2p.pending import Pending
 from thalweg.overlay.p2p.query import JoinQuery, from_text, to_text
+from thalweg.overlay.p2p.register import Loss
 from thalweg.overlay.p2p.result_messages import (
     MESSAGES,
     Combination,
+    DropJoin,
     Final,
     Got,
     Rows,
     RowsDone,
     SendRows,
+    SourceLost,
     SubmitJoin,
+    Took,
 )
 from thalweg.overlay.p2p.stream_messages import AskStream, Status, Watch
-from thalweg.overlay.p2p.tuples import Id, Parts, Tup, Value, ids_of
+from thalweg.overlay.p2p.tuples import Id, Parts, Tup, ids_of
 from thalweg.overlay.protocol import (
     Address,
     Call,
@@ -47,10 +55,12 @@ from thalweg.overlay.protocol import (
     Tell,
     TimerFired,
 )
-from thalweg.overlay.query_spreading import Submit
+from thalweg.overlay.query_spreading import Drop, Submit
+from thalweg.plan.windows import FOREVER
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_parts = msgspec.msgpack.Decoder(tuple[Tup, ...]).decode
+_decode_final = msgspec.msgpack.Decoder(Final).decode
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -58,16 +68,23 @@ class Asked(msgspec.Struct, frozen=True):
 
     text: str
     said: int
+    found: int = 0
+    stand_for: float = 0.0
+    lost: dict[str, SourceLost] = {}
 
 
 @dataclass(slots=True)
 class OpenQuery:
     query: JoinQuery
+    pending: Pending
     said: int = 0  # all instants below it
-    pending: dict[tuple[Id, ...], Parts] = field(default_factory=dict)
+    untaken: list[Final] = field(default_factory=list)  # with changes that the application lacks
     horizons: dict[str, int] = field(default_factory=dict)  # by stream, as decided
     frontiers: dict[str, int] = field(default_factory=dict)
-    shares: list[float] = field(default_factory=list)  # of results since the last said instant
+    found: int = 0  # combinations that were said, or will be
+    stand_for: float = 0.0  # so many there would be, had memory room for all: an estimate
+    news: tuple[int, float] = (0, 0.0)  # of both, since the last said instant
+    lost: dict[str, SourceLost] = field(default_factory=dict)  # by source
 
     @property
     def horizon(self) -> int | None:
@@ -76,15 +93,37 @@ class OpenQuery:
             return None
         return max(self.horizons.values())
 
+    @property
+    def completeness(self) -> float:
+        """An estimate: the share of all results that memory had room for."""
+        return self.found / self.stand_for if self.stand_for else 1.0
+
+    def count(self, share: float) -> None:
+        self.found += 1
+        self.stand_for += 1 / share
+        self.news = (self.news[0] + 1, self.news[1] + 1 / share)
+
+    def share_of_news(self) -> float:
+        """Of those since this was last asked. Each of them stands for 1/share of all."""
+        (found, stand_for), self.news = self.news, (0, 0.0)
+        return found / stand_for if found else 1.0
+
 
 class Results:
     name = "p2p-results"
     messages = MESSAGES
     listens_to = ("p2p-streams",)
 
-    def __init__(self, watch_every_us: int = 2_000_000, retry_every_us: int = 1_000_000) -> None:
+    def __init__(
+        self,
+        watch_every_us: int = 2_000_000,
+        retry_every_us: int = 1_000_000,
+        *,
+        keeps: bool = False,
+    ) -> None:
         if min(watch_every_us, retry_every_us) < 1:
             raise ValueError("periods must be above 0")
+        self._keeps = keeps
         self.standing: dict[str, OpenQuery] = {}
         self._watch_every_us = watch_every_us
         self._retry_every_us = retry_every_us
@@ -106,6 +145,10 @@ class Results:
                 return [SetTimer("retry", self._retry_every_us), *self._retry(now_us)]
             case Call(SubmitJoin(query)):
                 return self._submit(query)
+            case Call(DropJoin(query)):
+                return self._drop(query)
+            case Call(Took(query, upto)):
+                return self._took(query, upto)
             case Init(address, _, persisted):
                 return self._init(address, persisted)
         return []
@@ -116,22 +159,50 @@ class Results:
             if key.startswith("q:"):
                 asked = msgspec.msgpack.decode(value, type=Asked)
                 query = from_text(asked.text)
-                self.standing[query.id] = OpenQuery(query, asked.said)
+                self.standing[query.id] = OpenQuery(
+                    query,
+                    Pending(query),
+                    asked.said,
+                    found=asked.found,
+                    stand_for=asked.stand_for,
+                    lost=dict(asked.lost),
+                )
         for key, value in persisted.items():
             if key.startswith("c:"):
-                query_id = key.split(":", 2)[1]
-                parts = _decode_parts(value)
-                self.standing[query_id].pending[ids_of(parts)] = parts
+                standing = self.standing[key.split(":", 2)[1]]
+                standing.pending.add(_decode_parts(value), standing.said)
+            elif key.startswith("f:"):
+                final = _decode_final(value)
+                self.standing[final.query].untaken.append(final)
+        for standing in self.standing.values():
+            standing.untaken.sort(key=lambda f: f.upto)
         return [
             SetTimer("watch", self._watch_every_us),
             SetTimer("retry", self._retry_every_us),
         ]
 
     def _submit(self, query: JoinQuery) -> list[Effect]:
-        self.standing[query.id] = OpenQuery(query)
+        self.standing[query.id] = OpenQuery(query, Pending(query))
         text = to_text(query)
         persist = Persist(f"q:{query.id}", _encode(Asked(text, 0)))
         return [persist, Tell("query-spreading", Submit(query.id, text))]
+
+    def _drop(self, query_id: str) -> list[Effect]:
+        standing = self.standing.pop(query_id, None)
+        if standing is None:
+            return []
+        self._seen.pop(query_id, None)
+        keys = [f"q:{query_id}", *(_key(query_id, ids) for ids in standing.pending)]
+        keys += [_final_key(f) for f in standing.untaken]
+        return [*(Persist(key, None) for key in keys), Tell("query-spreading", Drop(query_id))]
+
+    def _took(self, query_id: str, upto: int) -> list[Effect]:
+        standing = self.standing.get(query_id)
+        if standing is None:
+            return []
+        taken = [f for f in standing.untaken if f.upto <= upto]
+        standing.untaken = [f for f in standing.untaken if f.upto > upto]
+        return [Persist(_final_key(f), None) for f in taken]
 
     # --- on the way ---
 
@@ -166,25 +237,29 @@ class Results:
         if standing is None:
             return []  # dropped
         if standing.query.eager:
-            return self._take_eagerly(standing.query, rows, share)
+            return self._take_eagerly(standing, rows, share)
         effects: list[Effect] = []
         for parts in rows:
             ids = ids_of(parts)
+            if any(p.source in standing.lost for p in parts):
+                continue  # what was not said before the source was lost never will be
             if ids not in standing.pending and max(p.ts for p in parts) >= standing.said:
-                standing.pending[ids] = parts
-                standing.shares.append(share)
+                standing.pending.add(parts, standing.said)
+                standing.count(share)
                 effects.append(Persist(_key(query_id, ids), _encode(parts)))
         return effects
 
     def _take_eagerly(
-        self, query: JoinQuery, rows: tuple[Parts, ...], share: float
+        self, standing: OpenQuery, rows: tuple[Parts, ...], share: float
     ) -> list[Effect]:
+        query = standing.query
         seen = self._seen.setdefault(query.id, {})
         effects: list[Effect] = []
         for parts in rows:
             ids = ids_of(parts)
             if ids not in seen:
                 seen[ids] = query.interval(parts)[1]
+                standing.count(share)
                 effects.append(Deliver(Combination(query.id, parts, query.row(parts), share)))
         if len(seen) > 100_000:
             newest = max(seen.values())
@@ -194,7 +269,7 @@ class Results:
 
     def _watch(self) -> list[Effect]:
         return [
-            Tell("p2p-streams", AskStream(stream, Watch(s.query.id, s.said)))
+            Tell("p2p-streams", AskStream(stream, Watch(s.query.id, s.said, _wanted(s))))
             for s in self.standing.values()
             if not s.query.eager
             for stream in s.query.streams
@@ -206,12 +281,33 @@ class Results:
             query = standing.query
             if query.eager or status.stream not in query.streams:
                 continue
+            for source, loss in (status.lost or {}).items():
+                if source not in standing.lost:
+                    effects += self._lose(standing, status.stream, source, loss)
             if query.id in status.horizons:
                 standing.horizons[status.stream] = status.horizons[query.id]
             known = standing.frontiers.get(status.stream, 0)
             standing.frontiers[status.stream] = max(known, status.frontier)
             effects += self._say(standing)
         return effects
+
+    def _lose(self, standing: OpenQuery, stream: str, source: str, loss: Loss) -> list[Effect]:
+        """From the next instant on the query does without a source. All that was said before is
+        complete: the frontier that let it be said is older than the loss."""
+        query_id = standing.query.id
+        since = standing.said if query_id in loss.queries else None
+        told = SourceLost(query_id, stream, source, loss.address, since)
+        standing.lost[source] = told
+        gone = standing.pending.leave_out(source, standing.said)
+        effects: list[Effect] = [Persist(_key(query_id, ids), None) for ids in gone]
+        effects.append(self._persist(standing))
+        return effects if since is None else [*effects, Deliver(told)]
+
+    def _persist(self, standing: OpenQuery) -> Effect:
+        text = to_text(standing.query)
+        found, stand_for = standing.found, standing.stand_for
+        asked = Asked(text, standing.said, found, stand_for, standing.lost)
+        return Persist(f"q:{standing.query.id}", _encode(asked))
 
     def _say(self, standing: OpenQuery) -> list[Effect]:
         """All instants that have become final."""
@@ -223,59 +319,27 @@ class Results:
         since = max(standing.said, horizon)
         if upto <= since:
             return []
-        changes, over = changes_between(standing.query, standing.pending, horizon, since, upto)
-        effects: list[Effect] = []
-        for ids in over:
-            del standing.pending[ids]
-            effects.append(Persist(_key(standing.query.id, ids), None))
+        changes, over = standing.pending.changes(horizon, since, upto)
+        query_id = standing.query.id
+        effects: list[Effect] = [Persist(_key(query_id, ids), None) for ids in over]
         standing.said = upto
-        share = sum(standing.shares) / len(standing.shares) if standing.shares else 1.0
-        standing.shares.clear()
-        asked = Asked(to_text(standing.query), upto)
-        return [
-            *effects,
-            Persist(f"q:{standing.query.id}", _encode(asked)),
-            Deliver(Final(standing.query.id, since, upto, changes, share)),
-        ]
+        share = standing.share_of_news()
+        effects.append(self._persist(standing))
+        final = Final(query_id, since, upto, changes, share)
+        if self._keeps and changes:
+            standing.untaken.append(final)
+            effects.append(Persist(_final_key(final), _encode(final)))
+        return [*effects, Deliver(final)]
 
 
-Change = tuple[int, str, tuple[Value, ...]]
-
-
-def changes_between(
-    query: JoinQuery, pending: Mapping[tuple[Id, ...], Parts], horizon: int, since: int, upto: int
-) -> tuple[tuple[Change, ...], list[tuple[Id, ...]]]:
-    """The changelog in [since, upto), and the combinations that are over by then."""
-    deltas: dict[int, Counter[tuple[Value, ...]]] = {}
-    over = []
-    for ids, parts in pending.items():
-        start, end = query.interval(parts)
-        if min(p.ts for p in parts) < horizon:
-            if start < upto:
-                over.append(ids)
-            continue
-        row = query.row(parts)
-        if since <= start < upto:
-            deltas.setdefault(start, Counter())[row] += 1
-        if since <= end < upto:
-            deltas.setdefault(end, Counter())[row] -= 1
-        if end < upto:
-            over.append(ids)
-    found: list[Change] = []
-    for instant in sorted(deltas):
-        net = deltas[instant]
-        found += [
-            (instant, op, row)
-            for op, sign in (("-", -1), ("+", 1))
-            for row in sorted((r for r in net if sign * net[r] > 0), key=_row_key)
-            for _ in range(abs(net[row]))
-        ]
-    return tuple(found), over
-
-
-def _row_key(row: tuple[Value, ...]) -> tuple[tuple[bool, Any], ...]:
-    return tuple((v is not None, v if v is not None else 0) for v in row)
+def _wanted(standing: OpenQuery) -> int:
+    """How far the furthest of its streams is that goes on."""
+    return max([f for f in standing.frontiers.values() if f < FOREVER], default=0)
 
 
 def _key(query: str, ids: tuple[Id, ...]) -> str:
     return f"c:{query}:" + ",".join(f"{s}/{n}" for s, n in ids)
+
+
+def _final_key(final: Final) -> str:
+    return f"f:{final.query}:{final.upto}"

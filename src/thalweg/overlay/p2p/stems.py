@@ -5,7 +5,8 @@ the oldest, or, as an option, the one whose value has met the fewest partners so
 
 Invariants: an item is stored once, whatever is repeated. What has expired is purged as soon as
 the frontier has passed its end. `completeness` is the product over inputs of kept / (kept + shed),
-counted over what should be in the window now: DHTJoin (4.6), measured instead of predicted.
+counted over what should be in the window now: DHTJoin (4.6), measured instead of predicted. An
+intermediate result stands for 1/share of its like, where the join that made it was incomplete.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ POLICIES = (OLDEST, LEAST_MATCHED)
 
 
 class _Contents:
-    __slots__ = ("by_end", "by_value", "lost_ends", "matches", "size")
+    __slots__ = ("added", "by_end", "by_value", "lost_ends", "matches", "size", "stands_for")
 
     def __init__(self) -> None:
         self.by_value: dict[Value, dict[Ids, Parts]] = {}
@@ -29,6 +30,8 @@ class _Contents:
         self.size = 0
         self.lost_ends: list[int] = []  # ends of what was shed, a heap: until they would be gone
         self.matches: dict[Value, int] = {}
+        self.added = 0
+        self.stands_for = 0.0  # so many would have been added, had nothing been shed below
 
 
 class Stems:
@@ -66,7 +69,7 @@ class Stems:
             matches = self._stems[stem].matches
             matches[key] = matches.get(key, 0) + count
 
-    def add(self, stem: str, key: Value, parts: Parts, end: int) -> bool:
+    def add(self, stem: str, key: Value, parts: Parts, end: int, share: float = 1.0) -> bool:
         """Whether it is new; something of this SteM may be shed for it."""
         contents = self._stems.get(stem)
         if contents is None:
@@ -81,6 +84,8 @@ class Stems:
         of_value[ids] = parts
         heappush(contents.by_end, (end, ids, key))
         contents.size += 1
+        contents.added += 1
+        contents.stands_for += 1 / share
         return True
 
     def _shed(self, contents: _Contents) -> None:
@@ -143,8 +148,11 @@ class Stems:
         share = 1.0
         for stem in stems:
             contents = self._stems.get(stem)
-            if contents is not None and contents.lost_ends:
+            if contents is None or not contents.added:
+                continue
+            if contents.lost_ends:
                 share *= contents.size / (contents.size + len(contents.lost_ends))
+            share *= contents.added / contents.stands_for
         return share
 
     def _remove(self, contents: _Contents, ids: Ids, key: Value) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from thalweg.overlay.p2p.register import Ballot, Member, StreamState
+from thalweg.overlay.p2p.register import Ballot, Disk, Loss, Member, StreamState
 from thalweg.overlay.protocol import Address, Message
 from thalweg.overlay.query_table import Record
 
@@ -22,17 +22,22 @@ class Report(msgspec.Struct, frozen=True, tag=True):
     source: str
     epoch: int
     frontier: int
-    copies: tuple[Address, ...]
+    copies: tuple[Disk, ...]
     horizons: dict[str, int]
     turn: int = 0
     done: bool = False  # nothing is retained, and nothing will come: forget it
+    is_idle: bool = False  # it would go on as far as somebody waits for
+    rate: float = 0.0  # its tuples an instant, as measured; plans are made of it
+    copies_since: int = 0  # the register's version that the copies before these were heard by
 
 
 class Watch(msgspec.Struct, frozen=True, tag=True):
-    """An asker's: how far has the stream come? `done` is how far the query has."""
+    """An asker's: how far has the stream come? `done` is how far the query has, `wanted` how far
+    another of its streams is."""
 
     query: str
     done: int
+    wanted: int = 0
 
 
 class Look(msgspec.Struct, frozen=True, tag=True):
@@ -65,10 +70,16 @@ class Status(Message, frozen=True):
     sources: tuple[tuple[str, int, Address], ...]  # id, epoch, who speaks for it
     horizons: dict[str, int]
     done: dict[str, int]  # how far its queries have come
-    copies: dict[str, tuple[Address, ...]]  # of the client's own sources
+    copies: dict[str, tuple[Disk, ...]]  # of the client's own sources
     records: tuple[Record, ...] = ()  # queries that a new source has to know
     asleep: bool = False
     turns: dict[str, int] | None = None  # of the client's own sources
+    wanted: int = 0  # how far somebody waits for this stream
+    ends: dict[str, int] | None = None  # of sources that were passed on
+    lost: dict[str, Loss] | None = None  # sources whose tuples nobody has any more
+    rate: float = 0.0  # tuples an instant of all sources that were heard lately
+    version: int = 0  # of the register: of two statuses the later one counts, whichever comes last
+    members: tuple[Address, ...] = ()  # who keeps the register: if they fall silent, all wait
 
 
 class Token(Message, frozen=True):
@@ -124,6 +135,8 @@ class Fenced(Message, frozen=True):
     source: str
     epoch: int
     has_it: bool
+    end: int = -1  # of its copies: the source's tuples from this number on don't count
+    disk: Disk = ""  # where they are
 
 
 MESSAGES = (Ask, Status, Token, Prepare, Prepared, Accept, Accepted, Outbid, Fence, Fenced)
@@ -141,6 +154,19 @@ class CreateStream(msgspec.Struct, frozen=True):
 class AskStream(msgspec.Struct, frozen=True):
     stream: str
     body: Body
+
+
+class NodesGone(msgspec.Struct, frozen=True):
+    """A person's word, at every node: these will not come back, nor what is on their disks."""
+
+    addresses: tuple[Address, ...]
+
+
+class StreamGone(msgspec.Struct, frozen=True):
+    """At every node, of `streams` and of `index`: a stream that nothing reads was dropped. Its name
+    does not come back."""
+
+    stream: str
 
 
 class FenceAnswer(msgspec.Struct, frozen=True):

@@ -6,7 +6,9 @@ decision, so it has one writer: a majority of the ring's owner of the stream's n
 nodes after it (`register`). They alone admit sources, above the frontier; issue the frontier, the
 least of what the sources promised; decide a query's horizon, the greatest instant from which a
 source indexes for it; and pass a lost source on to one who has copies of its tuples, which from
-then on speaks for it, under a new epoch. A minority decides nothing: its streams wait.
+then on speaks for it, under a new epoch. Where its node and all that had copies are gone for good,
+as a person has said, it is given up, and every asker hears of it. A minority decides nothing: its
+streams wait. A leader that nothing new reaches asks the members whether they still follow it.
 
 Invariants: a frontier never falls; what is admitted or indexed for a query begins at or above what
 was decided before; at any version one address speaks for a source.
@@ -24,7 +26,7 @@ from thalweg.overlay.chord.protocol import Chord
 from thalweg.overlay.generator import Generator
 from thalweg.overlay.membership import Membership
 from thalweg.overlay.p2p.leading import Draft
-from thalweg.overlay.p2p.register import NO_BALLOT, Group, Member, Stored, StreamState
+from thalweg.overlay.p2p.register import Group, Member, Stored, StreamState
 from thalweg.overlay.p2p.stream_messages import (
     MESSAGES,
     Accept,
@@ -36,13 +38,16 @@ from thalweg.overlay.p2p.stream_messages import (
     FenceAnswer,
     FenceCopy,
     Fenced,
+    NodesGone,
     Outbid,
     Prepare,
     Prepared,
     Status,
     StreamCreated,
+    StreamGone,
     Token,
 )
+from thalweg.overlay.p2p.voting import Voting
 from thalweg.overlay.protocol import (
     Address,
     Call,
@@ -75,6 +80,7 @@ class StreamSettings:
     tend_every_us: int = 3_000_000  # who should be a member
     lost_after_us: int = 8_000_000  # a source that reports no more, and has copies
     answer_within_us: int = 1_000_000
+    waits_after_us: int = 10_000_000  # without a word of who leads: its register has no majority
 
     def __post_init__(self) -> None:
         if min(self.issue_every_us, self.tend_every_us, self.answer_within_us) < 1:
@@ -94,17 +100,36 @@ class Streams:
         settings: StreamSettings | None = None,
     ) -> None:
         self.settings = settings or StreamSettings()
-        self.groups: dict[str, Group] = {}
+        self._voting = Voting(self.settings.answer_within_us)
+        self.groups = self._voting.groups
         self.leaders: dict[str, Address] = {}  # where the last status came from
         self._unheard: dict[str, int] = {}  # asks since the leader last said anything
+        self._members: dict[str, tuple[Address, ...]] = {}  # of registers, as last told
+        self._heard_us: dict[str, int] = {}
+        self._waiting: set[str] = set()  # streams that this node asks for, and nobody answers
         self._chord = chord
         self._membership = membership
         self._spreading = spreading
         self._drafts: dict[str, Draft] = {}  # of the streams that this node leads
         self._creating: dict[str, dict[Address, Member | None]] = {}
         self._joining: dict[str, dict[Address, Member | None]] = {}  # who is asked for its token
+        self._gone: set[Address] = set()  # for good, as somebody has said
         self._address = ""
-        self.token = ""
+
+    @property
+    def token(self) -> str:
+        """Names this node's disk, among the members of registers."""
+        return self._voting.token
+
+    def keeps(self) -> list[str]:
+        """Streams whose register this node is a member of, as far as it knows."""
+        return [s for s, g in self.groups.items() if self._voting.is_member(g.stored.state)]
+
+    def waits_for(self, stream: str) -> tuple[Address, ...]:
+        """Who kept its register when it was last heard of, if nobody speaks for it any more. Most
+        of them are gone, cut off, or have lost their disks; it goes on when a majority is back.
+        Who is left can't go on alone: the others may have decided something without it."""
+        return self._members.get(stream, ()) if stream in self._waiting else ()
 
     def step(self, now_us: int, event: Event) -> list[Effect]:
         if type(event) is Receive:
@@ -121,9 +146,17 @@ class Streams:
                 if group is not None and not group.leads:
                     group.give_up()
             case Call(AskStream(stream, body)):
+                heard_us = self._heard_us.setdefault(stream, now_us)
+                if now_us - heard_us > self.settings.waits_after_us:
+                    self._waiting.add(stream)
                 return self._pass_on(now_us, Ask(stream, self._address, body))
             case Call(CreateStream(stream)):
                 return [Tell("chord", Lookup(_key(stream), ("create", stream)))]
+            case Call(NodesGone(addresses)):
+                self._gone.update(addresses)
+                return [Persist("gone", _encode(sorted(self._gone)))]
+            case Call(StreamGone(stream)):
+                return self._forget(stream)
             case Call(FenceAnswer(leader, fenced)):
                 return [Send(leader, fenced)]
             case Heard(_, Found(("create", str(stream)), _, owners)):
@@ -135,16 +168,18 @@ class Streams:
         return []
 
     def _init(self, address: Address, seed: int, persisted: Mapping[str, bytes]) -> list[Effect]:
-        self._address = address
+        self._address = self._voting.address = address
         generator = Generator(seed)
         effects: list[Effect] = []
         for key, value in persisted.items():
             if key == "token":
-                self.token = value.decode()
+                self._voting.token = value.decode()
+            elif key == "gone":
+                self._gone = set(msgspec.msgpack.decode(value, type=list[str]))
             else:
                 self.groups[key.removeprefix("s:")] = Group(_decode(value))
         if not self.token:
-            self.token = f"{address}#{generator.bits():016x}"
+            self._voting.token = f"{address}#{generator.bits():016x}"
             effects.append(Persist("token", self.token.encode()))
         return [
             *effects,
@@ -166,7 +201,7 @@ class Streams:
             hint = group.hint
             gone = hint is None or hint == self._address or self._membership.is_down(hint)
             if hint is None or gone or ask.hinted:
-                return self._stand(ask.stream)  # where it was sent to, nobody leads
+                return self._voting.stand(ask.stream)  # where it was sent to, nobody leads
             return [Send(hint, msgspec.structs.replace(onward, hinted=True))]
         if ask.hops == 0:
             known = self.leaders.get(ask.stream)
@@ -192,22 +227,23 @@ class Streams:
     def _answer(self, stream: str, client: Address) -> Effect:
         return Send(client, self._drafts[stream].status(stream, client, self._spreading.table))
 
+    def _forget(self, stream: str) -> list[Effect]:
+        """Everything of it; also what others say who have not heard yet."""
+        self._voting.dropped.add(stream)
+        self._waiting.discard(stream)
+        for known in (
+            self._drafts,
+            self._creating,
+            self._joining,
+            self.leaders,
+            self._unheard,
+            self._members,
+            self._heard_us,
+        ):
+            known.pop(stream, None)
+        return [] if self.groups.pop(stream, None) is None else [Persist(f"s:{stream}", None)]
+
     # --- leading ---
-
-    def _stand(self, stream: str) -> list[Effect]:
-        """For leader; not while a vote is under way."""
-        group = self.groups[stream]
-        if group.ballot is not None or not self._is_member(group.stored.state):
-            return []
-        ballot = group.candidate(self._address)
-        effects: list[Effect] = [SetTimer(("vote", stream), self.settings.answer_within_us)]
-        return effects + self._canvass(stream, ballot, group.stored.state)
-
-    def _canvass(self, stream: str, ballot: tuple[int, str], state: StreamState) -> list[Effect]:
-        return [Send(m.address, Prepare(stream, m.token, ballot)) for m in state.everybody]
-
-    def _is_member(self, state: StreamState) -> bool:
-        return any(m.token == self.token for m in state.everybody)
 
     def _issue(self, now_us: int, stream: str) -> list[Effect]:
         """Propose what has changed since the last decision; one proposal at a time."""
@@ -215,24 +251,18 @@ class Streams:
         if not group.leads or group.committed is None:
             del self._drafts[stream]
             return []
+        told: list[Effect] = [self._answer(stream, a) for a in draft.unaware(now_us)]
         if group.proposal is not None:
-            return self._propose(stream)  # again: messages get lost
-        lost = draft.lost(now_us, self.settings.lost_after_us, self._membership.is_down)
-        effects: list[Effect] = [
-            Send(heir, Fence(stream, source, epoch)) for source, epoch, heir in lost
-        ]
+            return told + self._voting.propose(stream)  # again: messages get lost
+        after_us = self.settings.lost_after_us
+        lost = draft.lost(now_us, after_us, self._membership.is_down, self._gone)
+        fences = [Send(heir, Fence(stream, source, epoch)) for source, epoch, heir in lost]
+        effects: list[Effect] = [*told, *fences]
         proposal = draft.next_state(group.committed)
         if proposal is None:
             return effects
         group.propose(proposal)
-        return effects + self._propose(stream)
-
-    def _propose(self, stream: str) -> list[Effect]:
-        group = self.groups[stream]
-        assert group.proposal is not None
-        assert group.ballot is not None
-        state, ballot = group.proposal, group.ballot
-        return [Send(m.address, Accept(stream, m.token, ballot, state)) for m in state.everybody]
+        return effects + self._voting.propose(stream)
 
     def _decided(self, now_us: int, stream: str) -> list[Effect]:
         group = self.groups[stream]
@@ -254,10 +284,12 @@ class Streams:
             state = group.stored.state
             if group.leads:
                 effects.append(Tell("chord", Lookup(_key(stream), ("members", stream))))
-            elif self._is_member(state) and (
+                if stream in self._drafts and self._drafts[stream].is_quiet():
+                    effects += self._voting.confirm(stream)
+            elif self._voting.is_member(state) and (
                 group.hint is None or self._membership.is_down(group.hint)
             ):
-                effects += self._stand(stream)
+                effects += self._voting.stand(stream)
         return effects
 
     def _wants_members(self, stream: str, owners: tuple[Address, ...]) -> list[Effect]:
@@ -321,91 +353,34 @@ class Streams:
             case Status(stream):
                 self.leaders[stream] = sender
                 self._unheard[stream] = 0
+                self._members[stream] = message.members
+                self._heard_us[stream] = now_us
+                self._waiting.discard(stream)
                 return [Deliver(message)]
             case Token(stream, None):
                 return [Send(sender, Token(stream, self.token))]
             case Token(stream, str(token)):
                 return self._told_token(stream, sender, token)
             case Prepare(stream, to, ballot):
-                return self._prepare(sender, stream, to, ballot)
+                return self._voting.prepare(sender, stream, to, ballot)
             case Prepared():
-                return self._prepared(message)
+                return self._voting.prepared(message)
             case Accept(stream, to, ballot, state):
-                return self._accept(sender, stream, to, ballot, state)
+                return self._voting.accept(sender, stream, to, ballot, state)
             case Accepted(stream, token, ballot, version):
                 group = self.groups.get(stream)
                 if group is not None and group.accepted(ballot, token, version):
                     return self._decided(now_us, stream)
             case Outbid(stream, ballot):
-                return self._outbid(stream, ballot)
+                if effects := self._voting.outbid(stream, ballot):
+                    self._drafts.pop(stream, None)
+                return effects
             case Fence():
                 return [Tell("p2p-index", FenceCopy(sender, message))]
-            case Fenced(stream, source, epoch, has_it):
+            case Fenced(stream):
                 if stream in self._drafts:
-                    self._drafts[stream].fenced(source, epoch, sender, has_it)
+                    self._drafts[stream].fenced(sender, message)
         return []
-
-    def _prepare(
-        self, sender: Address, stream: str, to: str, ballot: tuple[int, str]
-    ) -> list[Effect]:
-        group = self.groups.get(stream)
-        if group is None or to != self.token:
-            return []
-        if not group.prepare(ballot):
-            return [Send(sender, Outbid(stream, group.stored.promised))]
-        stored = group.stored
-        answer = Prepared(stream, self.token, ballot, stored.accepted, stored.state)
-        return [self._persist(stream), Send(sender, answer)]
-
-    def _prepared(self, message: Prepared) -> list[Effect]:
-        stream = message.stream
-        group = self.groups.get(stream)
-        if group is None or group.ballot is None:
-            return []
-        if group.prepared(message.ballot, message.token, message.accepted, message.state):
-            return self._propose(stream)
-        newest = group.newest_prepared()
-        if newest is not None and group.proposal is None and not group.leads:
-            known = {m.token for m in group.stored.state.everybody}
-            if not known.issuperset(m.token for m in newest.everybody):
-                # Members have changed since this node last heard: the new ones have a say.
-                return self._canvass(stream, message.ballot, newest)
-        return []
-
-    def _accept(
-        self, sender: Address, stream: str, to: str, ballot: tuple[int, str], state: StreamState
-    ) -> list[Effect]:
-        if to != self.token:
-            return []
-        group = self.groups.get(stream)
-        if group is None:
-            if not self._is_member(state):
-                return []
-            group = self.groups[stream] = Group(Stored(NO_BALLOT, NO_BALLOT, state))
-        if not group.accept(ballot, state):
-            return [Send(sender, Outbid(stream, group.stored.promised))]
-        effects = [
-            self._persist(stream),
-            Send(sender, Accepted(stream, self.token, ballot, state.version)),
-        ]
-        if state.version == 1 and ballot[1] == self._address:
-            effects += self._stand(stream)
-        return effects
-
-    def _outbid(self, stream: str, ballot: tuple[int, str]) -> list[Effect]:
-        group = self.groups.get(stream)
-        if group is None or group.ballot is None or ballot <= group.ballot:
-            return []
-        group.give_up()
-        group.hint = ballot[1] if ballot[1] != self._address else None
-        self._drafts.pop(stream, None)
-        stored = group.stored
-        if ballot > stored.promised:
-            group.stored = Stored(ballot, stored.accepted, stored.state)
-        return [self._persist(stream)]
-
-    def _persist(self, stream: str) -> Effect:
-        return Persist(f"s:{stream}", _encode(self.groups[stream].stored))
 
 
 def _key(stream: str) -> int:

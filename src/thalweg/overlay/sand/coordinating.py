@@ -49,7 +49,8 @@ class Coordinating(Saying):
         effects = self._settle(now_us, zone_state)
         for _, early in self._early.pop(key, {}).values():
             effects += self.heard_map(now_us, early)
-        return [*effects, Send(message.origin, Known(*key, zone_state.lacks()))]
+        known = Known(*key, zone_state.lacks(), zone_state.final_stand())
+        return [*effects, Send(message.origin, known)]
 
     def heard_map(self, now_us: int, message: MapSubtree) -> list[Effect]:
         key = (message.query, message.zone)

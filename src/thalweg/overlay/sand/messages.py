@@ -91,11 +91,13 @@ class InvalidateMap(Message, frozen=True):
 
 
 class Known(Message, frozen=True):
-    """To the proxy: who coordinates the zone, and what stands against it, if anything."""
+    """To the proxy: who coordinates the zone, what stands against it, if anything; and once it is
+    placed for good, where its operators and its boundary children stand."""
 
     query: str
     zone: int
     lacks: str
+    stand: tuple[tuple[int, Address], ...] = ()
 
 
 class Measure(Message, frozen=True):
@@ -157,6 +159,12 @@ class DropQuery(msgspec.Struct, frozen=True):
     query: str
 
 
+class AskAgain(msgspec.Struct, frozen=True):
+    """At the proxy: say now what would be said with the next renewal, and hear the answers."""
+
+    query: str
+
+
 class Observe(msgspec.Struct, frozen=True):
     """At the host of an operator or a source: so much it gives now (SAND 2.3, 3)."""
 
@@ -172,6 +180,15 @@ class Placed(msgspec.Struct, frozen=True):
     """At the proxy: the whole tree stands."""
 
     query: str
+
+
+class Stands(msgspec.Struct, frozen=True):
+    """At the proxy, whenever it has changed: where all nodes of the tree stand, as all of its
+    coordinators say, and who they are, by zone."""
+
+    query: str
+    at: tuple[Address, ...]
+    coordinators: tuple[tuple[int, Address], ...]
 
 
 class Waiting(msgspec.Struct, frozen=True):

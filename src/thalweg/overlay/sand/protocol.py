@@ -78,6 +78,8 @@ class Sand:
                 return self.proxying.place(now_us, query)
             case Call(say.DropQuery(query)):
                 return self.proxying.drop(now_us, query)
+            case Call(say.AskAgain(query)):
+                return self.proxying.ask_again(now_us, query)
             case Call(say.Observe() as seen):
                 return self.hosting.observe(seen)
             case Call(request):

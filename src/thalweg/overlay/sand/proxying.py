@@ -15,6 +15,7 @@ from thalweg.overlay.sand.messages import (
     Known,
     Placed,
     Refused,
+    Stands,
     Visit,
     Waiting,
 )
@@ -31,7 +32,12 @@ class Proxying:
     def __init__(self, mail: ZoneMail) -> None:
         self.queries: dict[str, TreeQuery] = {}
         self.lacks: dict[str, dict[int, str]] = {}  # query -> zone -> what stands against it
+        self.stands: dict[str, Stands] = {}  # as it was last told
         self._zones: dict[str, tuple[Zone, ...]] = {}
+        self._heard: dict[
+            str, dict[int, Known]
+        ] = {}  # query -> zone -> its coordinator's last word
+        self._by: dict[tuple[str, int], Address] = {}
         self._mail = mail
 
     def restore(self, encoded: bytes) -> None:
@@ -55,9 +61,16 @@ class Proxying:
         query = self.queries.pop(name, None)
         if query is None:
             return [Deliver(Refused(name, "this node asks for no such query"))]
-        del self._zones[name], self.lacks[name]
+        for zone in self._zones[name]:
+            self._by.pop((name, zone.top), None)
+        del self._zones[name], self.lacks[name], self._heard[name]
+        self.stands.pop(name, None)
         gone = InvalidateSubtree(name, query.root, self._mail.own, 0)
         return [Persist(name, None), *self._mail.send(now_us, gone)]
+
+    def ask_again(self, now_us: int, name: str) -> list[Effect]:
+        query = self.queries.get(name)
+        return [] if query is None else self._ask(now_us, query)
 
     def tend(self, now_us: int) -> list[Effect]:
         return [e for query in self.queries.values() for e in self._ask(now_us, query)]
@@ -87,9 +100,29 @@ class Proxying:
         before = lacks.pop(message.zone, "")
         if message.lacks:
             lacks[message.zone] = message.lacks
-        if message.lacks in ("", before):
-            return []
-        return [Deliver(Waiting(message.query, message.lacks))]
+        self._heard[message.query][message.zone] = message
+        self._by[message.query, message.zone] = sender
+        effects = self._stands(message.query)
+        if message.lacks not in ("", before):
+            effects.append(Deliver(Waiting(message.query, message.lacks)))
+        return effects
+
+    def _stands(self, name: str) -> list[Effect]:
+        """Told once all coordinators agree: words between zones may be under way."""
+        query, heard = self.queries[name], self._heard[name]
+        at: dict[int, Address] = {}
+        for zone in self._zones[name]:
+            known = heard.get(zone.top)
+            if known is None or not known.stand:
+                return []
+            for node, address in known.stand:
+                if at.setdefault(node, address) != address:
+                    return []
+        by = tuple((zone.top, self._by[name, zone.top]) for zone in self._zones[name])
+        found = Stands(name, tuple(at[node] for node in range(len(query.nodes))), by)
+        before = self.stands.get(name)
+        self.stands[name] = found
+        return [] if before == found else [Deliver(found)]
 
     def root_mapped(self, name: str, node: int) -> list[Effect]:
         """The last operator to be mapped is the root, which is delivery at the proxy itself."""
@@ -98,4 +131,4 @@ class Proxying:
 
     def _take(self, query: TreeQuery, zones: tuple[Zone, ...]) -> None:
         self.queries[query.name], self._zones[query.name] = query, zones
-        self.lacks[query.name] = {}
+        self.lacks[query.name], self._heard[query.name] = {}, {}

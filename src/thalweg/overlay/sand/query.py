@@ -42,6 +42,10 @@ class TreeQuery(msgspec.Struct, frozen=True):
         return len(self.nodes) - 1
 
     @property
+    def bounded(self) -> bool:
+        return self.bound_ms < inf
+
+    @property
     def proxy(self) -> Address:
         found = self.nodes[-1].pinned
         assert found is not None

@@ -179,6 +179,12 @@ class ZoneState:
             return False
         return self.is_final or now_us < self.placed_since_us + lease_us
 
+    def final_stand(self) -> tuple[tuple[int, Address], ...]:
+        """Where everything stands, if that is final."""
+        if self.plan is None or not self.is_final:
+            return ()
+        return tuple(sorted(self.stand().items()))
+
     def lacks(self) -> str:
         """For people: what stands against the zone."""
         if self.missing:

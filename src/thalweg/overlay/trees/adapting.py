@@ -56,7 +56,7 @@ class Adaptation(Reporting):
         place.adapting = Adapting(round_, 0, [], now_us)
         view, names = self._view(place, children)
         if len(names) > 1 and self._is_sure(now_us, place):
-            least = self.times.least_gain * float(view.cost.sum()) + 1e-12  # above rounding
+            least = self.times.least_gain * view.on_links + 1e-12  # above rounding
             choice = best(view, least)
             if choice is not None:
                 self.done[choice.transformation] = self.done.get(choice.transformation, 0) + 1

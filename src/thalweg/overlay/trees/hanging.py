@@ -146,6 +146,16 @@ class Hanging(TreesState):
         place.joining = Joining(order.to, self._serial(), now_us, (sender, order.order))
         return [Send(order.to, say.Join(order.tree, place.joining.serial))]
 
+    def _prefers(self, now_us: int, tree: Tree, to: Address) -> list[Effect]:
+        """Who plans trees wants this node elsewhere: as an order, from nobody."""
+        place = self.places.get(tree)
+        if place is None or place.joining is not None or self.holding.is_busy(tree):
+            return []
+        if to in (place.parent, self._own) or self._is_home(tree) or self._members.is_down(to):
+            return []
+        place.joining = Joining(to, self._serial(), now_us)
+        return [Send(to, say.Join(tree, place.joining.serial))]
+
     def _refused(self, sender: Address, message: say.Refuse) -> list[Effect]:
         place = self.places.get(message.tree)
         joining = place.joining if place is not None else None
@@ -163,12 +173,22 @@ class Hanging(TreesState):
         if place is None and self._is_home(tree):
             place = self._place(now_us, tree)
         circle = place is not None and (sender in place.path or sender == place.parent)
-        if place is None or circle or not self._is_sure(now_us, place):
+        if (
+            place is None
+            or circle
+            or self._is_full(place, sender)
+            or not self._is_sure(now_us, place)
+        ):
             return [Send(sender, say.Refuse(tree, message.serial))]
         if sender not in place.children:
             place.children[sender] = Child(now_us)
         place.children[sender].heard_us = now_us
         return [self._beat(place, sender)]
+
+    def _is_full(self, place: Place, sender: Address) -> bool:
+        if self._most_children is None or self._is_home(place.tree) or sender in place.children:
+            return False
+        return len(place.children) >= self._most_children
 
     def _heard_here(self, now_us: int, sender: Address, message: say.Here | say.Ack) -> None:
         place = self.places.get(message.tree)

@@ -23,6 +23,7 @@ class Report(msgspec.Struct, frozen=True):
     other_rate: float
     other_below: float
     delays_us: tuple[tuple[Address, int], ...]  # to those under whom it might hang
+    hop_us: float = 0.0  # that rows wait there, whoever is below; where it is measured
 
 
 class Join(Message, frozen=True):

@@ -37,13 +37,23 @@ from thalweg.overlay.trees import messages as say
 from thalweg.overlay.trees.adapting import Adaptation
 from thalweg.overlay.trees.hanging import Hanging
 from thalweg.overlay.trees.row_messages import Stands, Wanted
+from thalweg.overlay.trees.stream import Tree
 
 
 class Capacity(msgspec.Struct, frozen=True):
-    """What this node was measured to take for a row: to check it for a child, and to send it."""
+    """What this node was measured to take for a row: to check it for a child, and to send it; and
+    how long rows wait here before that, however many there are."""
 
     filter_us: float
     send_us: float
+    hop_us: float = 0.0
+
+
+class Prefer(msgspec.Struct, frozen=True):
+    """Hang under this node, if it takes this one, and serves."""
+
+    tree: Tree
+    parent: Address
 
 
 class Trees(Hanging, Adaptation):
@@ -63,7 +73,10 @@ class Trees(Hanging, Adaptation):
         if isinstance(event, Leave):
             return self._goodbyes()
         if isinstance(event.request, Capacity):
-            self.filter_us, self.send_us = event.request.filter_us, event.request.send_us
+            told = event.request
+            self.filter_us, self.send_us, self.hop_us = told.filter_us, told.send_us, told.hop_us
+        if isinstance(event.request, Prefer):
+            return self._prefers(now_us, event.request.tree, event.request.parent)
         return []
 
     def _init(self, now_us: int, event: Init) -> list[Effect]:
@@ -82,7 +95,8 @@ class Trees(Hanging, Adaptation):
         for tree in self._streams.homes:
             place = self._place(now_us, tree)
             place.stamp = place.stamp_us = now_us
-            if now_us - place.round_us >= self.times.round_us:
+            round_us = self.times.round_us
+            if round_us is not None and now_us - place.round_us >= round_us:
                 effects += self._begin_round(now_us, place)
         for place in list(self.places.values()):
             if not self._is_home(place.tree):
@@ -97,6 +111,7 @@ class Trees(Hanging, Adaptation):
         if isinstance(value, Wanted) and self._own:  # before Init, `_init` will see it
             place = self._place(now_us, value.tree)
             if place.parent is None and place.joining is None and not self._is_home(value.tree):
+                place.hints = list(value.hints) or place.hints
                 return self._look_for_parent(now_us, place)
         return []
 

@@ -4,8 +4,8 @@ At the end of each window a node measures. What has changed by less than a facto
 was last told is not told again. A report goes to the parent, which passes it on to the grandparent
 as one of its children's: so a node knows O(C²) others, and keeps nothing of anybody further below.
 
-How often rows are due for any of some classes, a node finds in the labels of the rows that pass
-through it: all that anybody below needs does.
+How often rows are due for what several want together, `demand.py` says: a node finds it in the
+labels of the rows that pass through it, as all that anybody below needs does; or in rates.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 from thalweg.overlay.coordinators.messages import UNKNOWN
 from thalweg.overlay.protocol import Address, Effect, Send
 from thalweg.overlay.trees import messages as say
+from thalweg.overlay.trees.demand import Demand, Labels
 from thalweg.overlay.trees.messages import Report
-from thalweg.overlay.trees.state import Labels, Place, TreesState
+from thalweg.overlay.trees.state import Place, TreesState
 from thalweg.placement.trees.view import View
 
 SECOND_US = 1_000_000
@@ -54,7 +55,7 @@ class Reporting(TreesState):
         tree, labels = place.tree, place.labels
         own = self._streams.reads(tree)
         below = sum(c.report.weight for c in place.children.values() if c.report is not None)
-        weight = below + (0.0 if own is None else rate_of(labels, (own,)))
+        weight = below + (0.0 if own is None else self._demand.rate(labels, (own,)))
         busy, rate, under = 0.0, 0.0, 0.0
         for other in self.places.values():
             if other.tree != tree:
@@ -75,23 +76,26 @@ class Reporting(TreesState):
             other_rate=rate,
             other_below=under,
             delays_us=delays,
+            hop_us=float(self.hop_us),
         )
 
+    @property
+    def _demand(self) -> Demand:
+        return self._streams.demand
+
     def _classes(self, place: Place) -> tuple[int, ...]:
-        found = set(self._streams.classes(place.tree))
-        for child in place.children.values():
-            found.update(child.report.classes if child.report is not None else ())
-        return tuple(sorted(found))
+        below = [c.report.classes for c in place.children.values() if c.report is not None]
+        return self._demand.union([self._streams.classes(place.tree), *below])
 
     def _sends(self, place: Place) -> float:
         reports = [c.report for c in place.children.values() if c.report is not None]
-        return sum(rate_of(place.labels, r.classes) for r in reports)
+        return sum(self._demand.rate(place.labels, r.classes) for r in reports)
 
     def _load(self, place: Place) -> tuple[float, float, float]:
         """ρ, rate and weight below, of this node in one tree."""
         if not place.children:
             return 0.0, 0.0, 0.0
-        rate = rate_of(place.labels, self._classes(place))
+        rate = self._demand.rate(place.labels, self._classes(place))
         checks_us = self.filter_us * rate * len(place.children)
         busy = (checks_us + self.send_us * self._sends(place)) / SECOND_US
         below = sum(c.report.weight for c in place.children.values() if c.report is not None)
@@ -129,13 +133,7 @@ class Reporting(TreesState):
                     names.append(kid)
                     reports.append(report)
                     above.append(row)
-        return as_view(names, reports, above, place.labels), names
-
-
-def rate_of(labels: Labels, classes: tuple[int, ...]) -> float:
-    """Rows a second that are due for any of these classes."""
-    wanted = set(classes)
-    return sum(rate for label, rate in labels.items() if not wanted.isdisjoint(label))
+        return as_view(names, reports, above, place.labels, self._demand), names
 
 
 def differs(told: Report, now: Report, tau: float) -> bool:
@@ -151,6 +149,7 @@ def differs(told: Report, now: Report, tau: float) -> bool:
         (told.send_us, now.send_us),
         (told.other_busy, now.other_busy),
         (told.other_below, now.other_below),
+        (told.hop_us, now.hop_us),
     ]
     delays = dict(told.delays_us)
     pairs += [(delays.get(a, 0), d) for a, d in now.delays_us]
@@ -160,39 +159,34 @@ def differs(told: Report, now: Report, tau: float) -> bool:
     )
 
 
-def as_view(names: list[Address], reports: list[Report], above: list[int], labels: Labels) -> View:
-    """Reports as columns; sets of classes as the bits of an integer."""
+def as_view(
+    names: list[Address],
+    reports: list[Report],
+    above: list[int],
+    labels: Labels,
+    demand: Demand,
+) -> View:
+    """Reports as columns. What rows wait in a node anyway belongs to every link that begins there:
+    delays are those from the first, who passes on, to the second."""
     delay = np.full((len(names), len(names)), np.nan)
     row = {name: i for i, name in enumerate(names)}
     for i, report in enumerate(reports):
         for address, us in report.delays_us:
             if address in row:
                 delay[i, row[address]] = delay[row[address], i] = us / SECOND_US
+    delay += np.array([[r.hop_us / SECOND_US] for r in reports])
 
     def column(values: list[float]) -> np.ndarray:
         return np.array(values, float)
 
-    def sets(values: list[tuple[int, ...]]) -> np.ndarray:
-        found = np.zeros((len(values), 1), object)
-        found[:, 0] = [sum(1 << c for c in classes) for classes in values]
-        return found
-
-    by_mask = [(sum(1 << c for c in label), rate) for label, rate in labels.items()]
-
-    def rates(demands: np.ndarray) -> np.ndarray:
-        known: dict[int, float] = {}
-        for mask in demands.flat:
-            if mask not in known:
-                known[mask] = sum(rate for label, rate in by_mask if label & mask)
-        return np.array([known[m] for m in demands.flat], float).reshape(demands.shape)
-
+    wanted = demand.columns(labels)
     counts = np.array([r.children for r in reports], np.int64)
     return View(
         parent=np.array(above),
         weight=column([r.weight for r in reports]),
         below=column([r.below for r in reports]),
-        own=sets([r.own for r in reports]),
-        demand=sets([r.classes for r in reports]),
+        own=wanted.of([r.own for r in reports]),
+        demand=wanted.of([r.classes for r in reports]),
         fan=counts[:, None],
         sends=column([r.sends for r in reports]),
         children=counts,
@@ -202,6 +196,6 @@ def as_view(names: list[Address], reports: list[Report], above: list[int], label
         other_busy=column([r.other_busy for r in reports]),
         other_rate=column([r.other_rate for r in reports]),
         other_below=column([r.other_below for r in reports]),
-        join=np.bitwise_or,
-        rates=rates,
+        join=wanted.join,
+        rates=wanted.rates,
     )

@@ -37,11 +37,12 @@ class Published(msgspec.Struct, frozen=True):
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """This node reads the stream, as one of this class."""
+    """This node reads the stream, as one of this class; `hints` are publishers to ask first."""
 
     tree: Tree
     klass: int
     begins: int
+    hints: tuple[Address, ...] = ()
 
 
 class Stands(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ _SECOND_US = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class TreeTimes:
-    round_us: int = 200 * _SECOND_US  # adaptation
+    round_us: int | None = 200 * _SECOND_US  # adaptation; None: somebody else says who moves
     window_us: int = 50 * _SECOND_US  # information collection
     beat_us: int = 1 * _SECOND_US
     lease_us: int = 4 * _SECOND_US  # without a beat, a parent or child is lost
@@ -19,10 +19,11 @@ class TreeTimes:
     move_us: int = 4 * _SECOND_US  # for one node to change its publisher
     hold_us: int = 20 * _SECOND_US  # for the one who holds to be done
     tau: float = 0.2  # what has changed by less is not told
-    least_gain: float = 0.0  # of what the view costs; more means fewer moves, and a worse tree
+    least_gain: float = 0.0  # of what is lost on links; more means fewer moves, and a worse tree
 
     def __post_init__(self) -> None:
-        if min(self.round_us, self.window_us, self.beat_us, self.join_us, self.move_us) < 1:
+        round_us = 1 if self.round_us is None else self.round_us
+        if min(round_us, self.window_us, self.beat_us, self.join_us, self.move_us) < 1:
             raise ValueError("times must be above 0")
         if not self.beat_us < self.lease_us < self.stale_us:
             raise ValueError("a lease is longer than a beat, and news of the home older than both")

@@ -2,19 +2,52 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from thalweg.overlay.coordinators.distances import Distances
 from thalweg.overlay.generator import stable_hash
 from thalweg.overlay.membership import Membership
 from thalweg.overlay.protocol import Address, Effect
+from thalweg.overlay.trees.demand import Demand, Labels
 from thalweg.overlay.trees.holding import Action, Holding
 from thalweg.overlay.trees.messages import Report
 from thalweg.overlay.trees.settings import TreeTimes
 from thalweg.overlay.trees.stream import Tree
-from thalweg.overlay.trees.subscriptions import Subscriptions
 
-Labels = dict[tuple[int, ...], float]  # rows a second, by the classes that they are due for
+
+class Read(Protocol):
+    """A stream that this node has, or passes on."""
+
+    @property
+    def tree(self) -> Tree: ...
+
+    @property
+    def klass(self) -> int | None: ...
+
+
+class Streams(Protocol):
+    """Who moves rows: `subscriptions` in the simulator, `carried` at a live node."""
+
+    @property
+    def homes(self) -> Mapping[Tree, object]: ...
+
+    @property
+    def relays(self) -> Mapping[Tree, Read]: ...
+
+    @property
+    def demand(self) -> Demand: ...
+
+    def classes(self, tree: Tree) -> tuple[int, ...]:
+        """What this node and all below it want."""
+
+    def reads(self, tree: Tree) -> int | None:
+        """The class of this node's own reader."""
+
+    def counts(self, tree: Tree) -> Counter[tuple[int, ...]]:
+        """How many rows of each label came so far."""
 
 
 @dataclass(slots=True)
@@ -72,15 +105,18 @@ class TreesState:
     def __init__(
         self,
         membership: Membership,
-        subscriptions: Subscriptions,
+        subscriptions: Streams,
         times: TreeTimes | None = None,
         *,
+        most_children: int | None = None,
         filter_us: float = 5_000,
         send_us: float = 1_000,
     ) -> None:
         self.times = times or TreeTimes()
         self._members, self._streams = membership, subscriptions
         self.filter_us, self.send_us = filter_us, send_us
+        self.hop_us = 0.0  # that rows wait here before they are passed on, whoever is below
+        self._most_children = most_children  # but at a home, where everybody may hang
         self._own: Address = ""
         self._serials = 0
         self.places: dict[Tree, Place] = {}

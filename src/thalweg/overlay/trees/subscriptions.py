@@ -38,6 +38,7 @@ from thalweg.overlay.protocol import (
     SetTimer,
     TimerFired,
 )
+from thalweg.overlay.trees.demand import Labelled
 from thalweg.overlay.trees.home import Home
 from thalweg.overlay.trees.relay import Relay
 from thalweg.overlay.trees.row_messages import (
@@ -67,6 +68,7 @@ class Subscriptions:
         self._own: Address = ""
         self.homes: dict[Tree, Home] = {}
         self.relays: dict[Tree, Relay] = {}
+        self.demand = Labelled()
 
     # --- what others of this node may read ---
 
