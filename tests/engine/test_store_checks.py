@@ -9,6 +9,7 @@ import pytest
 from tests.engine.s3_server import BUCKET, VERSITYGW, S3Server, credentials, proxy
 
 from thalweg.engine import store_checks
+from thalweg.engine.failures import Unavailable
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.state.remote.objects import Objects, objects_at
 from thalweg.engine.store_checks import check_store
@@ -76,6 +77,15 @@ def test_what_can_not_be_reached_says_where_to_look(keys, variable, value, advic
     (found,) = check_store(f"s3://{BUCKET}/x")
     assert (found.what, found.verdict) == ("store", "failed")
     assert advice in found.advice
+
+
+def test_how_long_a_request_took_is_not_taken_for_the_servers_answer(monkeypatch):
+    def unreachable(*_):
+        raise Unavailable("GET http://127.0.0.1:9/b in 403.404ms - HTTP error: no connection")
+
+    monkeypatch.setattr(Objects, "keys", unreachable)
+    (found,) = check_store("memory:///")
+    assert "AWS_ENDPOINT" in found.advice
 
 
 @needs_s3

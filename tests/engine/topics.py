@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from tests.engine.kafka_broker import Broker
@@ -43,9 +42,19 @@ class Topic:
     def remove_before(self, partition: int, offset: int) -> None:
         """As retention does."""
         kafka = self._spark._jvm.org.apache.kafka
-        records = _patiently(lambda: kafka.clients.admin.RecordsToDelete.beforeOffset(offset))
+        records = self._records_before(offset)
         place = kafka.common.TopicPartition(self.address.topic, partition)
         self._admin(lambda admin: admin.deleteRecords(self.cluster._map({place: records})))
+
+    def _records_before(self, offset: int) -> Any:
+        """`RecordsToDelete.beforeOffset`, which Py4J does not see as static in all JVMs: there is
+        a getter of the same name, and it looks at one of the two."""
+        lang, array = self._spark._jvm.java.lang, self._spark.sparkContext._gateway.new_array
+        loader = lang.Thread.currentThread().getContextClassLoader()
+        kind = lang.Class.forName("org.apache.kafka.clients.admin.RecordsToDelete", True, loader)
+        types, values = array(lang.Class, 1), array(lang.Object, 1)
+        types[0], values[0] = lang.Long.TYPE, offset
+        return kind.getMethod("beforeOffset", types).invoke(None, values)
 
     def delete(self) -> None:
         topics = self._spark._jvm.java.util.ArrayList()
@@ -62,7 +71,7 @@ class Topic:
 
     def grow(self, partitions: int) -> None:
         admin_package = self._spark._jvm.org.apache.kafka.clients.admin
-        new = _patiently(lambda: admin_package.NewPartitions.increaseTo(partitions))
+        new = admin_package.NewPartitions.increaseTo(partitions)
         asked = self.cluster._map({self.address.topic: new})
         self._admin(lambda admin: admin.createPartitions(asked))
 
@@ -79,13 +88,3 @@ class Topic:
             (r.partition, bytes(r.value), {h.key: bytes(h.value).decode() for h in r.headers or []})
             for r in rows.select("partition", F.col("value"), "headers").collect()
         ]
-
-
-def _patiently(find: Callable[[], Any]) -> Any:
-    """Py4J now and then says of a class that is there that it is not, on a machine that is busy."""
-    for _ in range(5):
-        try:
-            return find()
-        except Py4JError:
-            time.sleep(0.5)
-    return find()

@@ -25,7 +25,7 @@ _SLOW_S = 0.1  # a push and a tick wait for a few requests one after the other
 
 _FORMS = "write s3://bucket/folder, gs://bucket/folder, az://container/folder or file:///folder"
 _REACH = "look at the URL, AWS_ENDPOINT (for other servers than AWS) and the network"
-# What servers say, and what to do then.
+# What servers say, and what to do then. A bare number would also be found in how long it took.
 _REASONS = {
     "NoSuchBucket": "there is no such bucket: make it, or look at the URL",
     "InvalidAccessKeyId": "the key is not known there: look at AWS_ACCESS_KEY_ID",
@@ -33,8 +33,8 @@ _REASONS = {
     "SignatureDoesNotMatch": "look at AWS_SECRET_ACCESS_KEY and AWS_REGION",
     "RequestTimeTooSkewed": "signatures expire: set this machine's clock",
     "AccessDenied": "the key needs GetObject, PutObject, DeleteObject and ListBucket there",
-    "403": "the key needs GetObject, PutObject, DeleteObject and ListBucket there",
-    "404": "there is no such bucket: make it, or look at the URL",
+    "status code: 403": "the key needs GetObject, PutObject, DeleteObject and ListBucket there",
+    "status code: 404": "there is no such bucket: make it, or look at the URL",
     "169.254.169.254": "there is no key: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
 }
 

@@ -71,6 +71,8 @@ EXTRA = (
     *("{double} / 3e0", "{double} / 1e16", "1 < {long}", "2 IN ({long}, 3)", "NULLIF(1, {long})"),
     *("POSITION('' IN {text})", "REPLACE({text}, '', 'x')", "REPLACE({text}, '1', {text})"),
     *("{text} LIKE {text}", "{text} LIKE '%\\%\\_'", "{text} NOT LIKE '_'"),
+    *(f"BUCKET({{{kind}}})" for kind in ("int", "long", "text", "double", "decimal", "bool")),
+    *("BUCKET({date})", "BUCKET({timestamp})"),
     *("{date} + {int}", "{date} - {int}", "{date} < {timestamp}", "{date} = {date}"),
     *(f"EXTRACT({part} FROM {{timestamp}})" for part in ("YEAR", "MONTH", "DAY", "HOUR")),
     *(

@@ -39,7 +39,7 @@ def test_two_tasks_that_divide_the_queries(case: Case):
 
 
 DRAWN = settings(
-    max_examples=examples(25),
+    max_examples=examples(15),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

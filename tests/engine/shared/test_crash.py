@@ -37,7 +37,7 @@ class Server:
         return int(self._process.stdout.readline())
 
     def close(self) -> None:
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=120)
 
 
 @pytest.fixture(scope="module")
@@ -130,12 +130,11 @@ def test_killed_again_and_again_at_the_same_point(server, expected, tmp_path, po
 def test_killed_at_random_moments(server, expected, tmp_path, seed):
     moments = random.Random(seed)
     killed = 0
+    # However slow the machine is, one of the lives is long enough.
     while (
-        server.run(folder=tmp_path, after_s=moments.uniform(0.05, 1 + killed / 20))
-        == -signal.SIGALRM
+        server.run(folder=tmp_path, after_s=moments.uniform(0.05, 1.05**killed)) == -signal.SIGALRM
     ):
         killed += 1
-        assert killed < 100
     assert output(tmp_path) == expected
 
 

@@ -15,7 +15,7 @@ from thalweg.plan.nodes import base_streams
 
 
 @settings(
-    max_examples=examples(12),
+    max_examples=examples(6),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(
@@ -50,7 +50,7 @@ def test_late_queries_start_from_what_is_there(
 
 
 @settings(
-    max_examples=examples(12),
+    max_examples=examples(6),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(

@@ -12,7 +12,7 @@ import pytest
 from thalweg.cql import compile_script
 from thalweg.engine.shared.engine import SharedEngine
 
-TICKS = int(os.environ.get("THALWEG_LONG_RUN_TICKS", "150"))
+TICKS = int(os.environ.get("THALWEG_LONG_RUN_TICKS", "90"))
 SCRIPT = """
 CREATE STREAM S (k INTEGER, v INTEGER) TIMESTAMP BY ts;
 CREATE STREAM T (k INTEGER) TIMESTAMP BY ts;
@@ -47,7 +47,7 @@ def push(engine: SharedEngine, tick: int) -> None:
 @pytest.mark.parametrize("churn", [False, True], ids=["steady", "queries come and go"])
 def test_files_book_and_handles_do_not_grow_with_age(tmp_path: Path, churn: bool) -> None:
     script = compile_script(SCRIPT)
-    engine = SharedEngine(tmp_path, durable=False, retained_ticks=50)
+    engine = SharedEngine(tmp_path, durable=False, retained_ticks=25)
     for stream in script.catalog.streams():
         engine.add_stream(stream)
     engine.add_queries(script.queries)

@@ -71,6 +71,11 @@ MUTANTS: dict[str, tuple[object, str, Callable]] = {
 }
 
 
+# Small topics that between them catch all of these come first: the first failure ends a test.
+SOON = ("sources", "decimals", "filters", "views", "submission", "relations_to_streams")
+IN_ORDER = sorted(CASES, key=lambda case: SOON.index(case.topic) if case.topic in SOON else 99)
+
+
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_the_cases_catch(mutant: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(*MUTANTS[mutant])
@@ -78,7 +83,7 @@ def test_the_cases_catch(mutant: str, monkeypatch: pytest.MonkeyPatch):
     engine = partial(shared_engine, executor=InProcess(tasks))
     # Some only show where tuples that meet come in one tick, some where they do not.
     ways = [partial(engine, tuples_per_tick=n) for n in (1_000, 1)]
-    assert any(_fails(way, case) for way in ways for case in CASES)
+    assert any(_fails(way, case) for case in IN_ORDER for way in ways)
 
 
 def _fails(engine, case) -> bool:

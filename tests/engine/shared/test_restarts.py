@@ -16,7 +16,7 @@ from thalweg.engine.shared.engine import SharedEngine
 
 
 @settings(
-    max_examples=examples(12),
+    max_examples=examples(6),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(

@@ -71,7 +71,7 @@ def test_who_comes_later_begins_with_what_the_class_holds():
 
 
 @settings(
-    max_examples=examples(15),
+    max_examples=examples(6),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(st.data())

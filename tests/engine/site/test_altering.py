@@ -136,7 +136,7 @@ def test_a_file_without_the_new_column_is_read_on(site: Site, tmp_path: Path) ->
     )
     with path.open("a") as file:
         file.write("2,20\n3,30\n")
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while site.streams()[0].arrived < 3 and time.monotonic() < until:
         time.sleep(0.02)
     site.settle()

@@ -19,7 +19,7 @@ def test_a_silent_stream_stalls_nobody(site: Site) -> None:
     )
     site.push("S", rows((1, 1)))
     site.push("T", rows((2, 1), (30, 2)))
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while len(said(site, "q")) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
     assert said(site, "q") == [(2, "+", 1), (12, "-", 1)]

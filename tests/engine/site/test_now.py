@@ -184,7 +184,7 @@ def test_a_mistake_is_shown_in_the_text(busy: Site) -> None:
 
 
 @settings(
-    max_examples=examples(12),
+    max_examples=examples(6),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(

@@ -38,6 +38,23 @@ def test_rows_are_counted_across_restarts(open_here: OpenSite) -> None:
     assert again.queries()[0].rows == 0
 
 
+def test_rows_count_once_whenever_they_are_asked_for(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.execute(SCRIPT)
+    told, commit = [], site.outlet.committed
+
+    def asked_before_the_outlet_knows() -> dict[str, int]:
+        told.append(site.outlet.rows_of("q"))  # the book has the tick's rows already
+        return commit()
+
+    monkeypatch.setattr(site.outlet, "committed", asked_before_the_outlet_knows)
+    site.push("S", rows((1, 1), (2, 2), (3, 3)))
+    site.settle()
+    assert told
+    assert site.queries()[0].rows == 2
+
+
 def test_a_sink_that_fails_once_makes_no_other_repeat_itself(site: Site, tmp_path: Path) -> None:
     site.execute(SCRIPT)
     left = [2]

@@ -202,7 +202,7 @@ def test_a_reader_that_follows_goes_on_through_the_end_mark(site: Site) -> None:
                 found.append(page.mark.version)
 
     def found_so_far(count: int) -> bool:
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while len(found) < count and time.monotonic() < until:
             time.sleep(0.01)
         return len(found) == count

@@ -59,10 +59,10 @@ def open_there(tmp_path: Path, found: Queue) -> Iterator:
 def test_a_source_goes_on_after_a_restart(open_there, found: Queue) -> None:
     site = open_there()
     site.execute(S)
-    assert found.get(timeout=60) == "nothing"
+    assert found.get(timeout=300) == "nothing"
     site.close()
     open_there()
-    assert found.get(timeout=60) == "read up to here"
+    assert found.get(timeout=300) == "read up to here"
 
 
 @pytest.mark.parametrize("texts", [["DROP STREAM S;", S], ["DROP STREAM S;" + S]])
@@ -71,10 +71,10 @@ def test_a_stream_that_is_created_again_reads_from_the_start(
 ) -> None:
     site = open_there()
     site.execute(S)
-    found.get(timeout=60)
+    found.get(timeout=300)
     for text in texts:
         site.execute(text)
-    assert found.get(timeout=60) == "nothing"
+    assert found.get(timeout=300) == "nothing"
     assert len(list((tmp_path / "data" / "sources").iterdir())) == 1
 
 
@@ -83,26 +83,26 @@ def test_what_a_crash_in_the_middle_of_drop_leaves_is_nobodys(
 ) -> None:
     site = open_there()
     site.execute(S)
-    found.get(timeout=60)
+    found.get(timeout=300)
     monkeypatch.setattr("thalweg.engine.site.source_folders.shutil.rmtree", lambda *_, **__: None)
     site.execute("DROP STREAM S")
     monkeypatch.undo()
     site.execute(S)
-    assert found.get(timeout=60) == "nothing"
+    assert found.get(timeout=300) == "nothing"
     site.close()
     open_there()
-    assert found.get(timeout=60) == "read up to here"
+    assert found.get(timeout=300) == "read up to here"
     assert len(list((tmp_path / "data" / "sources").iterdir())) == 1
 
 
 def test_the_folder_of_an_older_data_directory_is_found(open_there, found: Queue) -> None:
     site = open_there()
     site.execute(S)
-    found.get(timeout=60)
+    found.get(timeout=300)
     site.engine.store.delete_note("source/S")
     sources = site.engine.folder / "sources"
     site.close()
     (only,) = sources.iterdir()
     only.rename(sources / "S")
     open_there()
-    assert found.get(timeout=60) == "read up to here"
+    assert found.get(timeout=300) == "read up to here"

@@ -1,4 +1,3 @@
-import threading
 from pathlib import Path
 
 import pytest
@@ -39,7 +38,12 @@ def test_after_a_restart_it_goes_on_with_the_next_tuple(tmp_path: Path):
         make_generator("auctions", {"limit": "5000"}), "Bid", rows_per_batch=700
     )
     first = Landed(tmp_path, stream, largest_backlog=2000)
-    threading.Timer(0.2, first.stop.set).start()
+
+    def stop_when_full(_: float) -> bool:
+        first.stop.set()
+        return True
+
+    first.feed.wait = stop_when_full
     with pytest.raises(Stopped):
         first.run(source)
     assert len(first.rows) == 2100

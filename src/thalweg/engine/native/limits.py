@@ -44,6 +44,8 @@ def check_expr(expr: Expr) -> None:
                 )
             case Call(function, _, _) if function in ROUGH:
                 raise Unsupported(function.upper(), "Spark may round its last place otherwise")
+            case Call("bucket", _, _):
+                raise Unsupported("BUCKET", "Spark hashes values otherwise")
             case Call(function, args, _) if function in CONSTANTS:
                 position, what, why = CONSTANTS[function]
                 if len(args) > position and not isinstance(args[position], Lit):

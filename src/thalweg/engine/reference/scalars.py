@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg.engine.reference import arithmetic, temporal, text
+from thalweg.engine.reference.buckets import bucket
 
 Implementation = Callable[..., Any]
 
@@ -77,6 +78,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "in": _plain(contained),
     "like": _plain(text.like),
     "coalesce": _plain(coalesce),
+    "bucket": _plain(bucket),
     "nullif": _plain(nullif),
     "greatest": _plain(lambda *args: max(args)),
     "least": _plain(lambda *args: min(args)),

@@ -19,12 +19,15 @@ from pathlib import Path
 import polars as pl
 
 from thalweg.engine.shared.compile.planning import Run
+from thalweg.engine.shared.filling import lacking
 from thalweg.engine.shared.groups.cost_model import Sharing
 from thalweg.engine.shared.groups.records import group_from_bytes
 from thalweg.engine.shared.groups.regroup_actions import Grouping, RegroupActions
 from thalweg.engine.shared.groups.regrouping import regroup
 from thalweg.engine.shared.groups.roster import Roster, Snapshot
 from thalweg.engine.shared.ingest.landing import Landing, Receipt
+from thalweg.engine.shared.moving.export import movable
+from thalweg.engine.shared.moving.manifest import CannotMove
 from thalweg.engine.shared.older_relations import adopt_relations
 from thalweg.engine.shared.registering import Past, Registering
 from thalweg.engine.shared.replacing import retire
@@ -35,6 +38,7 @@ from thalweg.engine.shared.results.large import encoded_in
 from thalweg.engine.shared.results.present import content, frontier_of
 from thalweg.engine.shared.results.readers import Readers
 from thalweg.engine.shared.results.results import Results
+from thalweg.engine.shared.state.frozen import Frozen
 from thalweg.engine.shared.state.holds import Holds
 from thalweg.engine.shared.state.manifest import Manifest
 from thalweg.engine.shared.state.store import Store
@@ -45,6 +49,8 @@ from thalweg.engine.shared.tick.executors import Executor, InProcess
 from thalweg.engine.shared.tick.measures import Tick
 from thalweg.engine.shared.tick.plan import Plan
 from thalweg.engine.shared.tick.plan_files import PlanFiles
+from thalweg.engine.shared.tick.shaping.policy import Adaptive, Policy
+from thalweg.engine.shared.tick.shaping.shaping import Shaping
 from thalweg.engine.shared.tick.ticks import (
     CHANGES_BEFORE_REDUCING,
     ROWS_FOR_MORE_TASKS,
@@ -54,6 +60,7 @@ from thalweg.engine.shared.tick.ticks import (
 )
 from thalweg.engine.shared.tolerance_classes import join_classes
 from thalweg.plan.catalog import QueryDef, StreamDef
+from thalweg.plan.windows import BEGINNING, FOREVER
 from thalweg.sharing.interning import Pool
 
 RETAINED_TICKS = 1_000
@@ -86,7 +93,9 @@ class SharedEngine:
         retained_ticks: int = RETAINED_TICKS,
         changes_before_reducing: int = CHANGES_BEFORE_REDUCING,
         sharing: Sharing = Sharing.WHERE_IT_PAYS,
+        shapes: Policy | None = None,
     ) -> None:
+        """`shapes`: who decides what joins keep beside windows."""
         self.store = Store(folder, durable=durable, objects=objects)
         self.folder = folder.resolve()
         self.landing = Landing(self.store, tasks=executor.tasks if executor else 1)
@@ -114,6 +123,9 @@ class SharedEngine:
         )
         self.readers = Readers(self.store.outputs, self.archive.flows)
         self.holds = Holds(self.store)
+        self.frozen = Frozen(self.store)
+        self.grouping.pinned.update(self.frozen)
+        shaping = Shaping(self.store, shapes or Adaptive())
         commit = Commit(
             self.store,
             self.manifest,
@@ -121,6 +133,7 @@ class SharedEngine:
             self.contents,
             self.readers,
             retained_ticks=retained_ticks,
+            shaping=shaping,
         )
         self.ticks = Ticks(
             self.store,
@@ -134,6 +147,8 @@ class SharedEngine:
             self.grouping.observed,
             TickSettings(rows_for_more_tasks, seconds_for_more_tasks, changes_before_reducing),
             self.holds,
+            self.frozen,
+            shaping,
         )
 
     def close(self) -> None:
@@ -207,6 +222,7 @@ class SharedEngine:
         """Stop computing a query, for good; what it has said stays."""
         self.store.runs.delete(name)
         self._aside.pop(name, None)
+        self.thaw(name)
         if name not in self.roster.queries:
             return
         group = self.roster.remove(name)
@@ -215,6 +231,54 @@ class SharedEngine:
             self.roster.end(group)
         elif group is not None:
             self.grouping.member_left(group)
+
+    # --- state that goes elsewhere
+
+    def pin(self, query: str) -> None:
+        """From now on a query is not answered together with others: its state is its own. Raises
+        CannotMove. It lasts until `thaw`, or a restart."""
+        with self._lock:
+            movable(self, query)
+            self.grouping.pinned.add(query)
+            self.frozen.copied.add(query)
+
+    def freeze(self, query: str) -> int:
+        """From now on a query says nothing: the first instant of which it has not said all. Raises
+        CannotMove."""
+        with self._lock:
+            run = movable(self, query)
+            if self.ticks.pending() is not None:
+                raise CannotMove(f"{query}: a tick was interrupted, and has to run first")
+            frontier = self.store.frontier(run.flow)
+            if frontier == FOREVER:
+                raise CannotMove(f"{query} has finished: there is nothing left to be said")
+            self.grouping.pinned.add(query)
+            self.frozen.add(query)
+            return BEGINNING if frontier is None else frontier
+
+    def retire(self, query: str) -> None:
+        """A query that stands still goes on elsewhere: its state here is of no use any more. What
+        it has said can be read until it is dropped."""
+        with self._lock, self.store.transaction():
+            run = self.roster.queries.get(query)
+            if run is not None and query in self.frozen:
+                reached = self.store.frontier(run.flow)
+                self.frozen.retire(query, BEGINNING if reached is None else reached)
+                self.set_aside([query], ())
+
+    def tidy(self) -> None:
+        """What was given away leaves the disk, also if no tick follows; not in a transaction."""
+        with self._lock:
+            if self.ticks.pending() is None:
+                self.manifest.sweep({run.flow for run in self.roster.runs.values()})
+
+    def thaw(self, query: str) -> None:
+        """It goes on here, and may be answered together with others again."""
+        with self._lock:
+            if query in self.grouping.pinned:
+                self.grouping.pinned.discard(query)
+                self.grouping.queries_came()
+            self.frozen.remove(query)
 
     def replace_queries(self, replaced: Iterable[tuple[QueryDef, QueryDef]]) -> list[Run]:
         """Old ones end and new ones of the same names begin, at instants of their own."""
@@ -313,10 +377,38 @@ class SharedEngine:
         cuts = [cut for (s, _), cut in self.store.inputs.cuts().items() if s == stream]
         return watermark(self.streams[stream], cuts)
 
+    def watermarks(self, streams: Iterable[str]) -> dict[str, int]:
+        """Of several at once; those that are gone are left out."""
+        cuts: dict[str, list[int]] = {}
+        for (stream, _), cut in self.store.inputs.cuts().items():
+            cuts.setdefault(stream, []).append(cut)
+        known = self.streams
+        return {s: watermark(known[s], cuts.get(s, [])) for s in streams if s in known}
+
     # --- input
 
     def push(self, stream: str, batch: pl.DataFrame, **options: object) -> Receipt:
         return self.landing.push(self.streams[stream], batch, **options)  # type: ignore[arg-type]
+
+    def adopt(
+        self,
+        stream: StreamDef,
+        columns: Collection[str],
+        batch: pl.DataFrame,
+        at: pl.Series,
+        complete_from: int,
+        resume: bytes,
+    ) -> bool:
+        """Take the past of a stream that is fed elsewhere, as far as it is not here: tuples, by
+        their positions `at`, and of those that are here columns. From `complete_from` on, all of it
+        is here then. Not now (False), while a tick has to be repeated as it was."""
+        with self._lock:
+            if self.ticks.pending() is not None:
+                return False
+            lacks = lacking(self.store, self.manifest, stream, columns, batch, at)
+            self.store.inputs.complete_again_from({stream.name: complete_from})
+            self.landing.adopt(stream, batch.filter(lacks), at.filter(lacks), resume)
+            return True
 
     def finish(self, stream: str) -> None:
         self.landing.finish(self.streams[stream])
@@ -329,7 +421,8 @@ class SharedEngine:
 
     @property
     def plan(self) -> Plan:
-        return self.ticks.plan
+        with self._lock:  # it is made of what others change
+            return self.ticks.plan
 
     def tick(
         self, *, limit: int | None = None, is_idle: IsIdle = never_idle, patient: bool = False

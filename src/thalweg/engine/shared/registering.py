@@ -13,12 +13,13 @@ from thalweg.engine.shared.compile.history import Gap, gaps_of, is_in_stems, loo
 from thalweg.engine.shared.compile.planning import Run
 from thalweg.engine.shared.compile.query import compile_query
 from thalweg.engine.shared.groups.cost_model import Sharing
-from thalweg.engine.shared.state.names import GROUP
+from thalweg.engine.shared.state.names import COMPUTED, GROUP
 from thalweg.engine.shared.state.runs import Begun
 from thalweg.engine.shared.state.store import Store
 from thalweg.engine.shared.state.versions import Ended
 from thalweg.engine.shared.tick.cut import Cut, watermark
 from thalweg.plan.catalog import QueryDef, StreamDef
+from thalweg.plan.cutting import reach
 from thalweg.plan.nodes import check_output, resolution_us
 from thalweg.plan.shapes import TemplateId, shape_of
 from thalweg.plan.windows import BEGINNING, FOREVER
@@ -35,11 +36,12 @@ class NameTaken(ValueError):
 class Past:
     """Of a stream that has begun elsewhere: how far time has come there, and from where on its
     tuples will be handed over. Nothing is known of what it held before `first`, so that no query
-    over it begins earlier."""
+    over it begins earlier. `again`: some of it is here, and all of it will come once more."""
 
     watermark: int
     complete_from: int = BEGINNING
     first: int = BEGINNING
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class Registering:
         plan, common = query.plan, self._common_of(query)
         for stream in common.reads:
             self._streams.setdefault(stream.name, stream)
-        found = None if self._sharing is Sharing.NEVER else common.forms.normal(plan)
+        found = None if self._stays_alone(query) else common.forms.normal(plan)
         begun = self._known.get(query.name)
         if begun is None:
             begun = msgspec.structs.replace(
@@ -135,6 +137,14 @@ class Registering:
             keeps_content=common.keeps_content,
             replaces=self._replaces.get(query.name),
         )
+
+    def _stays_alone(self, query: QueryDef) -> bool:
+        """What another node reads and nobody could rebuild has its state for itself, so that it can
+        be moved there (`moving`)."""
+        if self._sharing is Sharing.NEVER:
+            return True
+        is_part = query.name.startswith(COMPUTED) and query.name not in self._groups
+        return is_part and reach(query.plan) is None
 
     def _gaps(self, query: QueryDef, begun: Begun) -> tuple[Gap, ...]:
         key = query.template_id, begun.started, _pairs(begun.horizons)

@@ -6,6 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
+from thalweg.engine.durable import sync
 from thalweg.engine.sinks.base import SinkError
 
 
@@ -74,7 +75,7 @@ class AppendedFile:
         self._length = self._synced = there if committed is None else committed
         os.ftruncate(self._file, self._length)
         if is_new and self._durable:
-            sync_folder(self.path.parent)
+            sync(self.path.parent)
 
     def append(self, data: bytes | memoryview) -> None:
         assert self._file is not None
@@ -117,12 +118,3 @@ class AppendedFile:
         if self._file is not None:
             os.close(self._file)
             self._file = None
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a file's name durable, after it was created or renamed."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

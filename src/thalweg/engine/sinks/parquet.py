@@ -18,9 +18,10 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from thalweg.engine.durable import sync
 from thalweg.engine.shared.results.emission import Emission
 from thalweg.engine.shared.results.large import LargeEmission
-from thalweg.engine.sinks.append import AppendedFile, FileLock, sync_folder
+from thalweg.engine.sinks.append import AppendedFile, FileLock
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.sinks.flat import flat
 from thalweg.engine.sinks.waiting import read_frames, to_bytes
@@ -199,7 +200,7 @@ class ParquetSink:
         if self._waiting is not None:
             self._waiting.sync()
         if self._durable and not self._is_named:
-            sync_folder(self.folder)
+            sync(self.folder)
             self._is_named = True
         return msgspec.json.encode(self._at)
 

@@ -19,9 +19,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from thalweg.engine.durable import sync
 from thalweg.engine.shared.frames import MEMBER, OP, TS, names
 from thalweg.engine.shared.results.emission import Emission, FamilyEmission, TickOutput
-from thalweg.engine.sinks.append import sync_folder
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.sinks.flat import flat_names
 
@@ -116,7 +116,7 @@ class ParquetTablesSink:
     def progress(self) -> bytes:
         if self._durable:
             for folder in sorted(self._touched):
-                sync_folder(folder)
+                sync(folder)
         self._touched.clear()
         return str(self._tick).encode()
 

@@ -40,6 +40,16 @@ def acting(author: Author) -> Iterator[None]:
         _AUTHOR.reset(token)
 
 
+@contextmanager
+def by_itself() -> Iterator[None]:
+    """Inside, scripts are the node's own, whoever has asked for what they are good for."""
+    token = _AUTHOR.set(None)
+    try:
+        yield
+    finally:
+        _AUTHOR.reset(token)
+
+
 def author_now() -> Author | None:
     return _AUTHOR.get()
 

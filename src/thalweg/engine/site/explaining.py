@@ -174,6 +174,7 @@ def _state(site: Site, plan: Plan, query: QueryDef) -> State:
         engine.store.fanouts(),
         sharers,
         is_running,
+        engine.ticks.shaping.records,
     )
 
 

@@ -96,6 +96,9 @@ class SiteFeed(Feed):
         super().warn(message)
         self.error = message
 
+    def recovered(self) -> None:
+        self.error = None
+
     def is_idle(self, partition: int | None = None) -> bool:
         """Whether a partition, or the whole stream, has been silent for longer than IDLE. Whoever
         waits for room, or for a restart, is not silent."""

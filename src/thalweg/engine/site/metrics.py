@@ -56,13 +56,18 @@ class SiteMetrics:
         cost = CounterMetricFamily(
             "thalweg_query_cost_seconds", "Tasks' time since the start", labels=["query"]
         )
+        ratio = GaugeMetricFamily(
+            "thalweg_query_performance_ratio", "Delay of results over the work", labels=["query"]
+        )
         parked = GaugeMetricFamily("thalweg_query_parked", "1 if parked", labels=["query"])
         for query in self._site.queries():
             if query.rows is not None:
                 rows.add_metric([query.name], query.rows)
             cost.add_metric([query.name], query.cost_s)
+            if query.pr is not None:
+                ratio.add_metric([query.name], query.pr)
             parked.add_metric([query.name], float(query.state == "parked"))
-        return rows, cost, parked
+        return rows, cost, ratio, parked
 
     def _of_streams(self) -> Iterable[Metric]:
         counts = {

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from thalweg.engine.paths import AllowedFolders
 from thalweg.engine.shared.tick.executors import InProcess
@@ -22,6 +22,7 @@ _LONGEST_WARM_UP_S = 30.0
 
 Schemes = Mapping[str, Callable[[StreamDef], Source]]  # how a source begins, and who opens it
 NO_SCHEMES: Schemes = {}
+S = TypeVar("S", bound=Site)
 
 
 def open_site(
@@ -32,13 +33,14 @@ def open_site(
     settings: SiteSettings | None = None,
     spark_settings: dict[str, str] | None = None,
     schemes: Schemes = NO_SCHEMES,
-) -> Site:
+    kind: type[S] = Site,  # type: ignore[assignment]
+) -> S:
     """Open a data directory and go on where it was left. `schemes` open sources of other kinds
     than the registry's."""
     settings = settings or SiteSettings()
     allowed = settings.allowed
     if master == IN_PROCESS:
-        return Site(
+        return kind(
             folder,
             compiler,
             InProcess(),
@@ -61,7 +63,7 @@ def open_site(
     try:
         executor = OnResidents(spark.sparkContext)
         warming = _warm_up(spark, executor.tasks)
-        return Site(
+        return kind(
             folder,
             compiler,
             executor,

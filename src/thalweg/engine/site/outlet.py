@@ -117,7 +117,7 @@ class SiteOutlet:
     # --- what the engine calls
 
     def wants(self, query: str) -> bool:
-        return self._sinks.wants(query) or any(q == query for q, _ in self._absent)
+        return self._sinks.wants(query) or any(q == query for q, _ in list(self._absent))
 
     def deliver(self, output: TickOutput) -> None:
         for (query, name), make in list(self._absent.items()):
@@ -129,6 +129,8 @@ class SiteOutlet:
         self._fresh = {}
         for emission in output.each():
             self._fresh[emission.query] = self._fresh.get(emission.query, 0) + emission.height
+            # Known before the tick is a fact: whoever asks in between would count its rows twice.
+            self.rows_of(emission.query)
         self._sinks.deliver(output)
 
     def write_progress(self, store: Store) -> None:
@@ -139,12 +141,12 @@ class SiteOutlet:
         """The tick is a fact: rows by query."""
         fresh, self._fresh = self._fresh, {}
         for query, rows in fresh.items():
-            if query in self._rows:
+            if query in self._rows:  # else it has gone meanwhile
                 self._rows[query] += rows
         return fresh
 
     def rows_of(self, query: str) -> int:
         """How many rows the query has said since it was submitted."""
         if query not in self._rows:
-            self._rows[query] = self._store.outputs.row_count(query)
+            return self._rows.setdefault(query, self._store.outputs.row_count(query))
         return self._rows[query]

@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from thalweg.engine.pieces import Piece
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.frames import OP, TS, dtype, name
 from thalweg.engine.shared.registering import Past
 from thalweg.engine.shared.results.present import frontier_of
-from thalweg.engine.shared.state.names import PUBLISHED
-from thalweg.engine.site.errors import SiteError, Unknown
+from thalweg.engine.shared.state.names import ENGINE_FED, LABELLED, PUBLISHED
+from thalweg.engine.shared.tick.cut import watermark
+from thalweg.engine.site.delays import Took
+from thalweg.engine.site.errors import Forgotten, SiteError, Unknown
 from thalweg.engine.site.positions import START, Position
 from thalweg.engine.site.reading import Reader
 from thalweg.engine.site.sharers import Sharers
@@ -37,15 +39,6 @@ if TYPE_CHECKING:
 MIRRORS = "publication:"  # FROM 'publication:NODE': a stream that is fed by another node
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """All rows of a publication in the instants [low, upto): `_ts`, `_op`, and its columns."""
-
-    low: int
-    upto: int
-    rows: pl.DataFrame
-
-
 def is_publication(query: str) -> bool:
     return query.startswith(PUBLISHED)
 
@@ -55,9 +48,23 @@ def is_mirror(definition: Definition) -> bool:
     return source is not None and source.startswith(MIRRORS)
 
 
+def is_engine_fed(definition: Definition) -> bool:
+    source = definition.source if isinstance(definition, StreamDef) else None
+    return source is not None and source.startswith(ENGINE_FED)
+
+
+def labels_of(definition: Definition) -> str | None:
+    """The base stream whose due rows a stream has, each with the tolerance classes for which it is
+    due (`runtime/network/labels/labelling.py`); None of all others."""
+    source = definition.source if isinstance(definition, StreamDef) else None
+    is_it = source is not None and source.startswith(LABELLED)
+    return source.removeprefix(LABELLED) if is_it and source is not None else None
+
+
 def is_internal(definition: Definition) -> bool:
-    """What stands for other nodes' sake, or because of them; no user has made it."""
-    return is_publication(definition.name) or is_mirror(definition)
+    """What stands for other nodes' or an engine's sake, or because of them; no user has made it."""
+    made = is_mirror(definition) or is_engine_fed(definition)
+    return made or labels_of(definition) is not None or is_publication(definition.name)
 
 
 def publication_name(stream: str, reader: str, number: int) -> str:
@@ -90,16 +97,28 @@ class Publications:
         reach: int | None,
         where: Sequence[str] | None = None,
         since: int | None = None,
+        columns: Sequence[str] | None = None,
+        past: Past | None = None,
     ) -> tuple[str, Past]:
         """Begin to keep a stream for a reader, with `reach` instants of its past (None: all that
-        there is), and those rows that fulfil one of the conditions; how far it has come. It begins
-        now, or at an instant of the past that is held. Asked again, it answers the same."""
+        there is), some columns of those rows that fulfil one of the conditions; how far it has
+        come. It begins now, or at an instant of the past that is held, or with a `past` that is to
+        come. Asked again, it answers the same."""
         found = self._site.stream(stream)
+        known = [f.name for f in found.fields]
+        for column in columns or ():
+            if column not in known:
+                raise Unknown("column", column, known)
         wanted = publication_name(found.name, reader, number)
         self._site.engine.readers.keep(wanted)
-        if self._site.catalog.find(wanted) is None:
-            begins = {} if since is None else {found.name: Past(since)}
-            self._site.execute(publication_text(found, wanted, reach, where), pasts=begins)
+        text = publication_text(found, wanted, reach, where, columns)
+        standing = self._site.catalog.find(wanted)
+        if standing is None:
+            if past is None and since is not None:
+                past = Past(since)
+            self._site.execute(text, pasts={} if past is None else {found.name: past})
+        elif not isinstance(standing, QueryDef) or standing.text != text:
+            raise SiteError(f"{wanted} is the name of another publication")
         run = self._site.engine.roster_entry(wanted)
         if run is None:
             raise SiteError(f"{wanted} can't be read: it was given up")
@@ -110,6 +129,11 @@ class Publications:
         if reach is not None and run.started is not None:
             complete = max(complete, run.started - reach)
         return wanted, Past(watermark, complete)
+
+    def took(self, publication: str) -> Took | None:
+        """How long its last rows have taken up to here."""
+        query = self.query(publication).name
+        return self._site.delays.of(self._site.engine.roster.group_of.get(query, query))
 
     def close(self, publication: str) -> None:
         with self._sharing:
@@ -135,6 +159,17 @@ class Publications:
             engine.readers.acknowledge(reader, first)
             return first
 
+    def go_on(self, publication: str, reader: str, since: int) -> None:
+        """One more reader, who has all that was said before an instant. Raises SiteError."""
+        with self._sharing:
+            query = self.query(publication)
+            is_taken = self._site.catalog.find(reader) is not None or reader in self.sharers.all()
+            if is_taken and self.sharers.find(reader).of != query.name:
+                raise SiteError(f"{reader} is the name of another publication")
+            self.sharers.go_on(reader, query.name, since)
+            self._site.engine.readers.keep(reader, query.name)
+            self._site.engine.readers.acknowledge(reader, since)
+
     def query(self, publication: str) -> QueryDef:
         """What is computed for a reader."""
         found = self._site.catalog.find(self.sharers.find(publication).of)
@@ -153,7 +188,12 @@ class Publications:
 
     def read(self, publication: str, since: int) -> Iterator[Piece]:
         """From an instant on up to the frontier. Raises Forgotten if some of it is gone."""
-        query, first = self.query(publication), self.sharers.find(publication).first
+        query, sharer = self.query(publication), self.sharers.find(publication)
+        first = sharer.first
+        if since < sharer.since:
+            raise Forgotten(
+                f"{publication} goes on from {sharer.since}: what was before was said elsewhere"
+            )
         if first is not None and since <= first:
             content = self.sharers.content(publication, list(shape_of(query).columns))
             yield Piece(since, first + 1, content)
@@ -169,7 +209,7 @@ class Publications:
                 known = self.demanded.get(here.name, BEGINNING)
                 self.demanded[here.name] = max(known, instant)
             else:
-                self.promise(here.name, instant)
+                self.promise(labels_of(here) or here.name, instant)
 
     def promise(self, stream: str, instant: int) -> bool:
         """A reader is held up: if the stream is silent, nothing below the instant will come."""
@@ -215,27 +255,40 @@ def needs_of(site: Site, stream: str, demanded: int = BEGINNING) -> tuple[int, i
     instant for which some query waits because of it, here or (`demanded`) at another node."""
     engine = site.engine
     needed_from = engine.store.inputs.complete_from(stream, ())
-    marks = {s: engine.watermark(s) for s in engine.streams}
+    # Sources ask this while others register and tick: what they change is only copied here.
+    streams, cuts = dict(engine.streams), dict[str, list[int]]()
+    for (each, _), cut in engine.store.inputs.cuts().items():
+        cuts.setdefault(each, []).append(cut)
+    marks = {each: watermark(of, cuts.get(each, [])) for each, of in streams.items()}
     held_up = demanded
-    for flow in engine.plan.flows:
-        if stream in flow.streams:
-            others = [s for s in flow.streams if s != stream and not engine.streams[s].is_table]
+    for flow in engine.ticks.last_flows:
+        if stream in flow.streams and marks.keys() >= set(flow.streams):
+            others = [s for s in flow.streams if s != stream and not streams[s].is_table]
             held_up = max(held_up, min((marks[s] for s in others), default=BEGINNING))
     waits = marks.get(stream, BEGINNING) < held_up < FOREVER
     return needed_from, held_up if waits else None
 
 
 def publication_text(
-    stream: StreamDef, publication: str, reach: int | None, where: Sequence[str] | None = None
+    stream: StreamDef,
+    publication: str,
+    reach: int | None,
+    where: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
 ) -> str:
     head = f"CREATE QUERY {_quoted(publication)} AS SELECT"
     tail = "" if where is None else f" WHERE {' OR '.join(f'({w})' for w in where)}"
+    own = [f.name for f in stream.fields if columns is None or f.name in columns]
     if stream.is_relation:
-        return f"{head} * FROM {_quoted(stream.name)}{tail}"
+        return f"{head} {_listed(own)} FROM {_quoted(stream.name)}{tail}"
     # Places come first: they order the rows, and no other column is looked at for that.
-    columns = ", ".join(_quoted(f.name) for f in (*PLACE, *stream.fields))
+    listed = _listed([*(f.name for f in PLACE), *own])
     source = f"{_quoted(stream.name)} {_window(stream, reach)} WITH POSITION"
-    return f"{head} ISTREAM {columns} FROM {source}{tail}"
+    return f"{head} ISTREAM {listed} FROM {source}{tail}"
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(map(_quoted, columns))
 
 
 def _window(stream: StreamDef, reach: int | None) -> str:

@@ -130,6 +130,8 @@ class Reader:
             return Position(ended[-1].run, ended[-1].instant) if ended else START
         run = self._engine.roster.run_of(self.query)
         reached = None if run is None else self._engine.store.frontier(run.flow)
+        if run is None:
+            reached = self._engine.frozen.retired_at(self.query)
         return Position(self.run, BEGINNING if reached is None else reached)
 
     def check(self, after: Position) -> None:

@@ -41,6 +41,15 @@ NO_PASTS: Mapping[str, Past] = {}
 PARCEL = 1_000  # queries that are registered again at once
 
 
+@dataclass(frozen=True, slots=True)
+class Within:
+    """What else belongs into the transaction of a script: before its definitions are registered,
+    and behind that. If one of them raises, nothing is done."""
+
+    before: Callable[[], None]
+    after: Callable[[], None]
+
+
 class Registry:
     """The catalog, and what must happen in the engine when it changes."""
 
@@ -88,7 +97,10 @@ class Registry:
             for statements in self._book.queries_of(stage, PARCEL):
                 found = restored(self._compiler, statements, self.catalog, self._unreadable)
                 failed.update(found.failed)
-                running = [q for q in found.queries if q.name not in parked]
+                retired = self._engine.frozen.retired_at
+                gone_on = [q for q in found.queries if retired(q.name) is not None]
+                self._engine.keep_aside(gone_on)
+                running = [q for q in found.queries if q.name not in parked and q not in gone_on]
                 failed.update(registered(self._register, running))
                 aside = [q for q in found.queries if q.name in parked]
                 self._engine.keep_aside(aside)
@@ -137,14 +149,19 @@ class Registry:
         return self._readable[1]
 
     def execute(
-        self, text: str, name: str, folder: Path | None, pasts: Mapping[str, Past] = NO_PASTS
+        self,
+        text: str,
+        name: str,
+        folder: Path | None,
+        pasts: Mapping[str, Past] = NO_PASTS,
+        within: Within | None = None,
     ) -> Script:
         """Compile, write down in one transaction, apply. Any failure leaves all as it was.
 
         `pasts` are those of streams of the script that have begun elsewhere."""
         with self._gate.between_ticks(), _without_collections():
             script = self._compiler(text, self.catalog, name=name)
-            self._apply([script], [Text(text, folder)], pasts)
+            self._apply([script], [Text(text, folder)], pasts, within)
             return script
 
     def execute_each(
@@ -169,6 +186,7 @@ class Registry:
         scripts: Sequence[Script],
         texts: Sequence[Text],
         pasts: Mapping[str, Past] = NO_PASTS,
+        within: Within | None = None,
     ) -> None:
         """What scripts that were compiled one after the other change."""
         if not scripts:
@@ -208,9 +226,16 @@ class Registry:
                 for definition in work.dropped:
                     self._unregister(definition)
                 self._alter(work)
-                since = {name: past.complete_from for name, past in pasts.items()}
-                self._engine.store.inputs.complete_only_from(since)
+                inputs = self._engine.store.inputs
+                inputs.complete_only_from({s: p.complete_from for s, p in pasts.items()})
+                inputs.complete_again_from(
+                    {s: p.complete_from for s, p in pasts.items() if p.again}
+                )
+                if within is not None:
+                    within.before()
                 self._register([*work.streams, *work.queries], pasts)
+                if within is not None:
+                    within.after()
                 self._engine.replace_queries(work.replaced)
                 fresh = [*work.queries, *(new for _, new in work.replaced)]
                 self._book.write_shapes((q.name, q.shape or self._one_shape(q)) for q in fresh)

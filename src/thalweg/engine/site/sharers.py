@@ -14,15 +14,18 @@ import polars as pl
 
 from thalweg.engine.shared.frames import OP, TS, name
 from thalweg.engine.shared.state.store import Store
+from thalweg.plan.windows import BEGINNING
 
 _NOTE, _CONTENT = "sharers", "sharer/"
 
 
 class Sharer(msgspec.Struct, frozen=True):
-    """Reads the publication `of`, from instant `first` on; None: from its beginning."""
+    """Reads the publication `of`, from instant `first` on; None: from its beginning, or from
+    `since` on, if it goes on with what it has read elsewhere."""
 
     of: str
     first: int | None = None
+    since: int = BEGINNING
 
 
 @dataclass(slots=True)
@@ -49,6 +52,13 @@ class Sharers:
                 packed = content.write_ipc(None).getvalue()
                 self._store.write_note(_CONTENT + reader, packed)
             self._write(found)
+
+    def go_on(self, reader: str, of: str, since: int) -> None:
+        """A reader that has all from before an instant, and wants what follows."""
+        found = self.all()
+        found.setdefault(of, Sharer(of))
+        found[reader] = Sharer(of, None, since)
+        self._write(found)
 
     def remove(self, reader: str) -> str | None:
         """The publication that nobody reads any more, if that is so."""

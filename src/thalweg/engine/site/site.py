@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from prometheus_client import CollectorRegistry
@@ -24,6 +25,7 @@ from thalweg.engine.sinks.base import Sink
 from thalweg.engine.sinks.registry import open_sink
 from thalweg.engine.site.backup import pack, staged, sweep
 from thalweg.engine.site.book import Book, kind_of
+from thalweg.engine.site.delays import Delays
 from thalweg.engine.site.errors import SiteError, Unknown, WrongUse
 from thalweg.engine.site.explaining import explain
 from thalweg.engine.site.explaining_groups import explain_group, explain_groups, explain_why
@@ -38,7 +40,7 @@ from thalweg.engine.site.now import Content, content_of, select
 from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.positions import START, Position
 from thalweg.engine.site.reading import Changes, Page, Reader
-from thalweg.engine.site.registry import NO_PASTS, OpenSource, Registry
+from thalweg.engine.site.registry import NO_PASTS, OpenSource, Registry, Within
 from thalweg.engine.site.scripts import Compiled, CompileEach, Compiler, Script, Text
 from thalweg.engine.site.settings import SiteSettings
 from thalweg.engine.site.sinks import OpenSink, Sinks
@@ -102,6 +104,7 @@ class Site:
         )
         self.changes = Changes()
         self.lost: dict[str, str] = {}  # by stream: from when on, and why, nothing can come
+        self.delays = Delays(self._reads)
         self.status = StatusCollector(self)
         self._measured = SiteMetrics(self)
         self.sinks = Sinks(self.book, self.outlet, open_sink)
@@ -160,13 +163,15 @@ class Site:
         name: str = "<cql>",
         folder: Path | None = None,
         pasts: Mapping[str, Past] = NO_PASTS,
+        within: Within | None = None,
     ) -> Script:
         """Run a script: all of it, or, if it has a mistake, nothing.
 
         `folder` is where relative paths in it start; the site's own folder if none is given.
-        `pasts` are those of streams in it that have begun at another node.
+        `pasts` are those of streams in it that have begun at another node; `within` is done in the
+        same transaction.
         """
-        script = self.registry.execute(text, name, folder, pasts)
+        script = self.registry.execute(text, name, folder, pasts, within)
         self.ticker.wake()
         self._tell()
         return script
@@ -312,6 +317,10 @@ class Site:
         stream = shape_of(found).streams[0]
         return instant_text(since, stream.resolution_us, stream.timestamp_type.is_temporal)
 
+    def lacking(self, query: str) -> dict[str, Any]:
+        """What is missing in a query's results, for whoever reads them: here never anything."""
+        return {}
+
     def ending(self, reader: Reader) -> str | None:
         """Why nothing will follow what the reader's query has said, if that is so."""
         if self._closed:
@@ -413,9 +422,16 @@ class Site:
         return feed
 
     def _landed(self) -> None:
-        self.ticker.wake()
+        self.ticker.landed()
+
+    def _reads(self, run: str) -> tuple[str, ...]:
+        found = self.engine.roster.runs.get(run)
+        return () if found is None else found.streams
 
     def _ticked(self, done: Ticked) -> None:
+        # What a query has to be computed for does not depend on who else uses the processor.
+        work = {run: s * done.tick.on_cpu for run, s in done.tick.by_query.items()}
+        self.delays.ticked(done.delay_s, work)
         self.status.ticked(done)
         self._measured.ticked(done)
         self._tell()

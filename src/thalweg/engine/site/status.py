@@ -41,6 +41,11 @@ class QueryStatus:
     frontier: str | None
     error: str | None
     sinks: list[SinkStatus]
+    # How long the last results took since their tuples landed, at whatever node, over the work in
+    # them; and the part of that between nodes (COSMOS's PR and CPR).
+    delay_ms: float | None
+    pr: float | None
+    cpr: float | None
     text: str
     version: int  # counts replacements
     resolution_us: int  # of its instants
@@ -90,6 +95,11 @@ def instant_text(instant: int | None, resolution_us: int, is_temporal: bool) -> 
     return moment_text(instant, resolution_us)
 
 
+def instant_words(instant: int, resolution_us: int, is_temporal: bool) -> str:
+    """The same in a sentence."""
+    return instant_text(instant, resolution_us, is_temporal) or "the beginning"
+
+
 class Instants:
     """A query's or stream's instants as people write them: numbers, or dates and times."""
 
@@ -97,4 +107,4 @@ class Instants:
         self._resolution_us, self._is_temporal = of.resolution_us, of.is_temporal
 
     def text(self, instant: int) -> str:
-        return instant_text(instant, self._resolution_us, self._is_temporal) or "the beginning"
+        return instant_words(instant, self._resolution_us, self._is_temporal)

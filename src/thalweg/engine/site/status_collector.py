@@ -37,11 +37,13 @@ if TYPE_CHECKING:
 
 class StatusCollector:
     def __init__(self, site: Site) -> None:
+        self._ticking_s = 0.0
         self.site = site
         self._costs: dict[str, Cost] = {}  # by run: queries by themselves, and groups
         self._began, self._arrived_before = time.monotonic(), self._arrived()
 
     def ticked(self, done: Ticked) -> None:
+        self._ticking_s += done.tick.seconds
         for run, seconds in done.tick.by_query.items():
             self._costs[run] = self._costs.get(run, Cost()) + Cost(seconds, done.tick.rows_in)
 
@@ -119,6 +121,7 @@ class StatusCollector:
         home = self.site.engine.roster.group_of.get(query.name)
         run = self.site.engine.roster.run_of(query.name)
         frontier = frontiers.get(run.flow) if run is not None else None
+        took = self.site.delays.of(home or query.name)
         shape = shape_of(query)
         gaps = running.gaps if running is not None else ()
         complete, is_filling = completion(gaps, frontier, shape.streams[0])
@@ -142,6 +145,9 @@ class StatusCollector:
             frontier=_instant_text(frontier, shape.streams[0]),
             error=f"tick {parked.tick}: {parked.error}" if parked is not None else lost,
             sinks=sinks,
+            delay_ms=None if took is None else 1000 * took.delay_s,
+            pr=None if took is None else took.pr,
+            cpr=None if took is None else took.cpr,
             text=without_plan(text),
             version=version,
             resolution_us=shape.streams[0].resolution_us,
@@ -159,6 +165,16 @@ class StatusCollector:
             return own
         members = sizes.get(home) or 1  # it may have moved since the sizes were taken
         return own + self._costs.get(home, Cost()).seconds / members
+
+    @property
+    def ticking_s(self) -> float:
+        """For how long ticks have run since the site started."""
+        return self._ticking_s
+
+    def seconds(self) -> dict[str, float]:
+        """Of the tasks' time since the site started: of all queries that run by themselves, those
+        for other nodes included, and of groups."""
+        return {run: cost.seconds for run, cost in list(self._costs.items())}
 
     # --- groups
 

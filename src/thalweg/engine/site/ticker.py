@@ -37,6 +37,7 @@ class Ticked:
     tick: Tick
     rows: dict[str, int]
     at: float  # time.time()
+    delay_s: float  # since the first tuple landed that it has read
 
 
 class Ticker:
@@ -61,6 +62,7 @@ class Ticker:
         self.attempts = 0
         self._committed, self._parked = committed, parked
         self._woken, self._stop = threading.Event(), threading.Event()
+        self._landed_at: float | None = None  # the first tuple that no tick has read
         self._resting = threading.Event()  # nothing was left to do when last looked
         self._thread = SupervisedThread("ticker", self._loop, stop=self._stop, failed=self._failed)
 
@@ -76,8 +78,14 @@ class Ticker:
     def is_alive(self) -> bool:
         return self._thread.is_alive()
 
+    def landed(self) -> None:
+        """There is something to read."""
+        if self._landed_at is None:
+            self._landed_at = time.monotonic()
+        self.wake()
+
     def wake(self) -> None:
-        """Something has landed."""
+        """There may be something to do."""
         self._resting.clear()
         self._woken.set()
 
@@ -92,14 +100,18 @@ class Ticker:
             self._gate.before_tick()
             self._woken.clear()
             left_s = self._pace.gather_s(began)
+            landed_at, self._landed_at = self._landed_at, None
             tick = self.engine.tick(limit=self.rows, is_idle=self.feeds.is_idle, patient=left_s > 0)
             if tick is not None:
                 self._pace.ticked(began)
-                self._done(tick)
+                self._done(tick, began if landed_at is None else landed_at)
+                if tick.rows_in >= self.rows:
+                    self._landed_at = landed_at  # it has left some
                 self._stop.wait(self._pace.pause_s(time.monotonic()))
                 continue
             self.error, self.attempts = None, 0
             if left_s > 0 and self.engine.store.inputs.has_landed():
+                self._landed_at = landed_at
                 self._pace.gathers(began)
                 self._woken.wait(left_s)
                 continue
@@ -117,9 +129,10 @@ class Ticker:
             except Exception as error:
                 log.error("a sink could not write what has waited: %s", last_line(error))
 
-    def _done(self, tick: Tick) -> None:
+    def _done(self, tick: Tick, landed_at: float) -> None:
         self.error, self.attempts = None, 0
-        done = Ticked(tick, self.outlet.committed(), time.time())
+        delay_s = time.monotonic() - landed_at
+        done = Ticked(tick, self.outlet.committed(), time.time(), delay_s)
         self.recent.append(done)
         self._committed(done)
 

@@ -206,5 +206,8 @@ class Feed:
         """Something that does not count, and that somebody should know of."""
         log.warning("source of %s: %s", self.stream.name, message)
 
+    def recovered(self) -> None:
+        """What was warned of is over, though nothing has landed since."""
+
     def arrived(self, partition: int | None) -> None:
         """Something has landed: of a partition, or of all of them."""

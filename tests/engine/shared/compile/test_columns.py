@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from thalweg.cql import compile_script
-from thalweg.engine.shared.compile.columns import needed_columns
+from thalweg.engine.shared.compile.columns import needed_columns, valued_columns
 from thalweg.engine.shared.compile.query import compile_query
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.groups.cost_model import Sharing
@@ -34,6 +34,31 @@ CREATE STREAM R (k INTEGER, d INTEGER) TIMESTAMP BY at;
 def test_columns_that_a_query_looks_at(query: str, needed: dict[str, set[int]]) -> None:
     (made,) = compile_script(STREAMS + f"CREATE QUERY q AS {query};").queries
     assert needed_columns([compile_query(made.plan)]) == needed
+
+
+@pytest.mark.parametrize(
+    ("query", "valued"),
+    [
+        ("SELECT a FROM S [Now] WHERE b > 1", {"S": {1, 2}}),
+        (
+            "SELECT S.a, COUNT(*) AS n FROM S [Range 5], R [Now] WHERE S.k = R.k GROUP BY S.a",
+            {"S": {0, 1}, "R": {0}},
+        ),
+        ("SELECT a FROM S [Now] WHERE b IN (SELECT d FROM R [Range 5])", {"S": {1, 2}, "R": {1}}),
+        ("SELECT a FROM S [Rows 3]", {"S": {0, 1, 2, 3}}),
+        ("SELECT DISTINCT * FROM S [Range 5]", {"S": {0, 1, 2, 3}}),
+        ("SELECT y FROM T", {"T": {1}}),
+        ("SELECT RSTREAM y FROM T", {"T": {0, 1, 2}}),  # it speaks at each of its changes
+        (
+            "SELECT S.a, T.z FROM S [Range 5] LEFT JOIN T ON S.k = T.x",
+            {"S": {0, 1}, "T": {0, 2}},
+        ),
+    ],
+)
+def test_columns_whose_values_make_a_difference(query: str, valued: dict[str, set[int]]) -> None:
+    relation = "CREATE RELATION T (x INTEGER, y INTEGER, z INTEGER) TIMESTAMP BY at;"
+    (made,) = compile_script(STREAMS + relation + f"CREATE QUERY q AS {query};").queries
+    assert valued_columns([compile_query(made.plan)]) == valued
 
 
 def stored_columns(engine: SharedEngine) -> set[str]:

@@ -111,7 +111,7 @@ def arrivals(rows: list[tuple]) -> list[Arrival]:
     return [Arrival(0, 1 + i // 2, i, row, "+") for i, row in enumerate(rows)]
 
 
-@settings(max_examples=examples(25), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(12), suppress_health_check=list(HealthCheck))
 @given(PREDICATES, WINDOWS, ROWS, ROWS, st.sampled_from([1, 2, 100]), st.sampled_from([1, 2]))
 def test_drawn_sub_queries_give_what_the_reference_gives(
     predicate, window, left, right, tuples_per_tick, tasks
@@ -127,7 +127,7 @@ def test_drawn_sub_queries_give_what_the_reference_gives(
     check_against_reference(engine, script.catalog, script.queries, inputs)
 
 
-@settings(max_examples=examples(20), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(10), suppress_health_check=list(HealthCheck))
 @given(CONDITIONS, WINDOWS, WINDOWS, ROWS, ROWS, st.sampled_from([1, 2, 100]))
 def test_drawn_left_joins_give_what_the_reference_gives(on, first, second, left, right, per_tick):
     text = f"SELECT S.v, T.w FROM S {first} LEFT JOIN T {second} ON {on}"

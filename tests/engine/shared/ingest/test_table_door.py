@@ -137,7 +137,18 @@ def test_a_first_load_after_a_tick_is_not_late(tmp_path):
     world.step(("upsert", "K", [(0, "a")]))
 
 
-@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
+def test_a_moment_that_python_does_not_have_is_told_as_a_number(tmp_path):
+    engine = SharedEngine(tmp_path, durable=False)
+    table = compile_script("CREATE TABLE B (k INTEGER, name VARCHAR)").catalog.streams()[0]
+    engine.add_stream(table)
+    absurd = pl.Series("name", [2**31 - 1], dtype=pl.Int32).cast(pl.Date)
+    receipt = TableDoor(engine, table).upsert(pl.DataFrame({"k": absurd, "name": absurd}))
+    engine.close()
+    assert (receipt.accepted, receipt.rejected) == (0, 1)
+    assert "2147483647" in (receipt.reason or "")
+
+
+@settings(max_examples=examples(10), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(STEPS, min_size=4, max_size=25), st.sampled_from(WAYS))
 def test_drawn_changes_have_their_effect_in_all_queries(steps: list[tuple], way: str):
     with tempfile.TemporaryDirectory() as folder:

@@ -235,6 +235,25 @@ def test_a_type_that_is_none_of_ours_refuses_its_rows(wanted: str, column: pa.Ar
         assert got[1] is None
 
 
+NO_MOMENTS = [
+    pa.array([2**31 - 1], pa.int32()).cast(pa.date32()),
+    pa.array([-(2**40)], pa.int64()).cast(pa.timestamp("s")),
+    pa.array([2**50], pa.int64()).cast(pa.timestamp("ms", "UTC")),
+]
+
+
+@pytest.mark.parametrize("column", NO_MOMENTS, ids=lambda c: str(c.type))
+@pytest.mark.parametrize("wanted", ["BIGINT", "TIMESTAMP"])
+def test_a_moment_that_python_does_not_have_is_no_instant(wanted: str, column: pa.Array) -> None:
+    text = f"CREATE STREAM S (ts {wanted}, v INTEGER) TIMESTAMP BY ts"
+    if wanted == "BIGINT":
+        text = "CREATE STREAM S (v INTEGER) TIMESTAMP BY ts BIGINT"
+    (stream,) = compile_script(text).catalog.streams()
+    done = normalise(stream, frame_of(stream, pa.table({"ts": column, "v": [1]})))
+    [reason] = done.rejected["_reason"].to_list()
+    assert f"is not a valid {wanted}" in reason
+
+
 def test_a_text_that_is_not_utf8_refuses_its_row_alone() -> None:
     column = pa.array([b"\xff", b"b"]).view(pa.string())
     assert taken("VARCHAR", column) == [r"v: '\xff' is not UTF-8", "b"]

@@ -57,7 +57,7 @@ def everything_is_large(monkeypatch):
 
 
 @settings(
-    max_examples=examples(20),
+    max_examples=examples(10),
     suppress_health_check=[
         HealthCheck.too_slow,
         HealthCheck.data_too_large,

@@ -46,7 +46,7 @@ def check_contents(running: Flowing) -> None:
 
 
 @settings(
-    max_examples=examples(12),
+    max_examples=examples(6),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(
@@ -88,7 +88,7 @@ def test_the_content_of_a_result_is_the_references(
 
 
 @settings(
-    max_examples=examples(12),
+    max_examples=examples(6),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(

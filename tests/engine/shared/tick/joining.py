@@ -66,7 +66,7 @@ class Joining:
         thread = threading.Thread(target=run)
         thread.start()
         yield
-        thread.join(60)
+        thread.join(300)
         assert not thread.is_alive()
         assert not failed, failed
 

@@ -21,6 +21,8 @@ from tests.engine.shared.tick.test_residents import until
 from thalweg.engine.shared.results.emission import TickOutput
 from thalweg.engine.shared.tick import residents
 from thalweg.engine.shared.tick.executors import InProcess, OnResidents
+from thalweg.engine.shared.tick.resident_channel import Channel, Message
+from thalweg.engine.shared.tick.residents import Residents
 
 CASES = all_cases()[7::20]
 TICKS = 6
@@ -96,9 +98,16 @@ def test_a_slow_resident_is_waited_for(on_residents, tmp_path, expected):
     assert joining.said == expected
 
 
-def test_a_tick_that_runs_twice_counts_once(on_residents, tmp_path, expected):
+def test_a_tick_that_runs_twice_counts_once(on_residents, tmp_path, expected, monkeypatch):
     """The first resident is given up, and comes to the end of its tick all the same."""
     given_up: list[int] = []
+    asked, answer = threading.Event(), Residents._answer
+
+    def awaited(self: Residents, channel: Channel) -> Message:
+        asked.set()
+        return answer(self, channel)
+
+    monkeypatch.setattr(Residents, "_answer", awaited)
 
     class Sink(Collect):
         def deliver(self, output: TickOutput) -> None:
@@ -106,7 +115,7 @@ def test_a_tick_that_runs_twice_counts_once(on_residents, tmp_path, expected):
             if given_up:
                 assert _bundles(tmp_path, 4) == 1
                 os.kill(given_up.pop(), signal.SIGCONT)
-                until(lambda: _bundles(tmp_path, 4) == 2)
+                until(lambda: _bundles(tmp_path, 4) == 2, 120)
 
     joining = Joining(tmp_path, on_residents, Sink())
     for number in range(TICKS):
@@ -115,8 +124,9 @@ def test_a_tick_that_runs_twice_counts_once(on_residents, tmp_path, expected):
             continue
         given_up += on_residents.residents.processes()
         os.kill(given_up[0], signal.SIGSTOP)
+        asked.clear()
         with joining.ticking(number):
-            time.sleep(0.2)
+            assert asked.wait(60)  # the tick is on its way to the resident
             on_residents.residents.release()
         assert not given_up
         on_residents.residents._not_before = 0.0

@@ -54,7 +54,7 @@ def opened() -> Iterator[Callable[..., Here]]:
         here.residents.close()
 
 
-def until(condition: Callable[[], bool], seconds: float = 10) -> None:
+def until(condition: Callable[[], bool], seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it has not come to pass"
@@ -219,12 +219,12 @@ def test_a_resident_that_cannot_come_is_not_waited_for(opened, monkeypatch, capl
     def launch(post: Post) -> None:
         raise OSError("no route to the driver")
 
-    monkeypatch.setattr(residents, "START_S", 5)
+    monkeypatch.setattr(residents, "START_S", 60)
     here = opened(launch)
     began = time.monotonic()
     with pytest.raises(NoResidents, match="0 of 1 have reported"):
         here.residents.run(b"a", 1)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 30
     until(lambda: "no route to the driver" in caplog.text)
     with pytest.raises(NoResidents, match="lost a moment ago"):
         here.residents.run(b"a", 1)

@@ -7,7 +7,7 @@ the stream from its next tuple on; what was stored before lies behind the query'
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.plan.catalog import StreamDef
@@ -19,6 +19,15 @@ Needed = dict[str, frozenset[int]]
 def needed_columns(outputs: Iterable[ph.AnyOp]) -> Needed:
     """By stream, the columns that these operators look at."""
     look = _Look()
+    for output in outputs:
+        look.at(output, None)
+    return {stream: frozenset(columns) for stream, columns in look.found.items()}
+
+
+def valued_columns(outputs: Iterable[ph.AnyOp]) -> Needed:
+    """By stream, the columns whose values make a difference: what these operators say is the same,
+    whatever is in the others, and if that is one thing now and another later."""
+    look = _LookAtValues()
     for output in outputs:
         look.at(output, None)
     return {stream: frozenset(columns) for stream, columns in look.found.items()}
@@ -40,6 +49,9 @@ class _Look:
         if (id(op), wanted) in self._seen:
             return
         self._seen.add((id(op), wanted))
+        self._look(op, wanted)
+
+    def _look(self, op: ph.AnyOp, wanted: frozenset[int] | None) -> None:
         match op:
             case ph.BaseStream():
                 self._needs(op.stream, range(len(op.types)))
@@ -68,6 +80,34 @@ class _Look:
 
     def _needs(self, stream: str, columns: Iterable[int]) -> None:
         self.found.setdefault(stream, set()).update(columns)
+
+
+class _LookAtValues(_Look):
+    """Operators that keep, group or compare whole rows want all of their columns. The others work
+    row by row, so that only what is looked at above them counts."""
+
+    def _look(self, op: ph.AnyOp, wanted: frozenset[int] | None) -> None:
+        match op:
+            case ph.Map():
+                self.at(op.input, _columns((op.predicate, *_chosen(op.exprs, wanted))))
+            case ph.Join():
+                used = _columns((*op.conditions, *_chosen(op.exprs, wanted)))
+                for i, (part, begin) in enumerate(zip(op.inputs, op.offsets, strict=False)):
+                    end = begin + len(part.types)
+                    keys = (k.member(i) for k in op.keys)
+                    own = _columns(k for k in keys if k is not None)
+                    self.at(part, own | {c - begin for c in used if begin <= c < end})
+            case ph.Union():
+                for _, part in op.inputs:
+                    self.at(part, wanted)
+            case ph.Changes(ph.Exchange(ph.BaseStream() as base, _)) if wanted is not None:
+                self._needs(base.stream, wanted or {0})
+            case _:
+                super()._look(op, wanted)
+
+
+def _chosen(exprs: Sequence[Expr], wanted: frozenset[int] | None) -> Iterable[Expr]:
+    return exprs if wanted is None else (e for i, e in enumerate(exprs) if i in wanted)
 
 
 def _columns(exprs: Iterable[Expr]) -> frozenset[int]:

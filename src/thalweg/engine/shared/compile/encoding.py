@@ -22,6 +22,8 @@ _OPERATORS: Tags = {
     "source": ph.Source,
     "changes": ph.Changes,
     "tolerant": ph.TolerantOf,
+    "placed": ph.PlacedOf,
+    "due": ph.DueOf,
     "rows": ph.RowsOf,
     "sessions": ph.SessionsOf,
     "time": ph.TimeOf,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from thalweg.engine.shared.frames import POS, TS, Types, name
 from thalweg.plan.aggregates import AggCall
+from thalweg.plan.catalog import PLACE
 from thalweg.plan.coherency.tolerance import Tolerance
 from thalweg.plan.expr import TRUE, Expr, columns_of
 from thalweg.plan.nodes import SetKind, SortKey, StreamKind
@@ -81,6 +82,30 @@ class TolerantOf:
     input: Exchange
     tolerance: Tolerance
     column: int | None = None
+
+    @property
+    def types(self) -> Types:
+        return self.input.types
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedOf:
+    """Rows that are due, with the instant and the position of each as two columns more (WITH
+    POSITION). They are those of a class that others have without. (stream)"""
+
+    input: TolerantOf
+
+    @property
+    def types(self) -> Types:
+        return (*self.input.types, *(f.type for f in PLACE))
+
+
+@dataclass(frozen=True, slots=True)
+class DueOf:
+    """Of a base stream the rows whose column is true. (stream)"""
+
+    input: BaseStream
+    column: int
 
     @property
     def types(self) -> Types:
@@ -360,7 +385,7 @@ class Matches:
     types: Types
 
 
-StreamOp = BaseStream | StreamOf | TolerantOf
+StreamOp = BaseStream | StreamOf | TolerantOf | PlacedOf | DueOf
 Op = (
     Source
     | Changes
@@ -433,7 +458,7 @@ def is_everywhere(op: AnyOp) -> bool:
     match op:
         case BaseStream() | Source():
             return True
-        case Map() | Union():
+        case Map() | Union() | DueOf():
             return all(is_everywhere(i) for i in inputs_of(op))
         case Exchange(_, keys):
             return keys is None
@@ -446,7 +471,7 @@ def is_from_streams(op: AnyOp) -> bool:
     match op:
         case BaseStream() | Source():
             return True
-        case Map() | Union():
+        case Map() | Union() | DueOf():
             return all(is_from_streams(i) for i in inputs_of(op))
         case _:
             return False

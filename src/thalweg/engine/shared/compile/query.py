@@ -26,6 +26,7 @@ from thalweg.engine.shared.frames import Types
 from thalweg.plan import nodes
 from thalweg.plan.aggregates import AggCall
 from thalweg.plan.blocks import Block, block_of
+from thalweg.plan.catalog import PLACE
 from thalweg.plan.expr import (
     FALSE,
     TRUE,
@@ -124,8 +125,13 @@ class _Compiler:
     def _stream(self, source: nodes.Node) -> ph.StreamOp:
         if isinstance(source, nodes.Scan):
             return ph.BaseStream(source.stream.name, _types(source))
+        if isinstance(source, nodes.DueRows):
+            assert isinstance(source.input, nodes.Scan)
+            base = ph.BaseStream(source.input.stream.name, _types(source.input))
+            return ph.DueOf(base, source.column)
         if isinstance(source, nodes.Tolerant):
-            return tolerant_op(source)
+            due = tolerant_op(source)
+            return ph.PlacedOf(due) if source.stream.is_placed else due
         assert isinstance(source, nodes.ToStream)
         inner = self._to_stream(source)
         return ph.StreamOf(source.kind, inner, _heard(inner, source.kind))
@@ -163,7 +169,8 @@ class _Compiler:
 
 def tolerant_op(node: nodes.Tolerant) -> ph.TolerantOf:
     """All classes of a stream that count by the same key stand on one input, unfiltered."""
-    unfiltered = ph.BaseStream(node.stream.name, _types(node.input))
+    own = node.schema[: -len(PLACE)] if node.stream.is_placed else node.schema
+    unfiltered = ph.BaseStream(node.stream.name, tuple(f.type for f in own))
     return ph.TolerantOf(_by_columns(unfiltered, node.per), node.tolerance, node.column)
 
 

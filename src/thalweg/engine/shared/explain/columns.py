@@ -28,6 +28,8 @@ def schema_of(op: ph.AnyOp, streams: Streams) -> Schema:
             stamp = (Field(f"instant of {stream.name}", BIGINT),) if op.stamped else ()
             place = PLACE if op.placed else ()
             return stream.fields + place + stamp + _bounds(op.window)
+        case ph.PlacedOf():
+            return schema_of(op.input, streams) + PLACE
         case ph.TimeOf() | ph.SessionsOf():
             return schema_of(op.input, streams) + _bounds(op.window)
         case ph.Matches(_, _, (member, *types)):
@@ -82,7 +84,14 @@ def _label(op: ph.AnyOp) -> str:
             return stream
         case ph.Exchange() | ph.Map() | ph.Changes() | ph.StreamOf():
             return _label(op.input)
-        case ph.RowsOf() | ph.SessionsOf() | ph.TimeOf() | ph.TolerantOf():
+        case (
+            ph.RowsOf()
+            | ph.SessionsOf()
+            | ph.TimeOf()
+            | ph.TolerantOf()
+            | ph.PlacedOf()
+            | ph.DueOf()
+        ):
             return _label(op.input)
         case ph.Distinct() | ph.Aggregate():
             return f"{type(op).__name__.lower()} {_label(op.input)}"

@@ -15,6 +15,8 @@ _NAMES = {
     ph.Distinct: "distinct",
     ph.SetOp: "set operation",
     ph.TolerantOf: "tolerance",
+    ph.PlacedOf: "positions",
+    ph.DueOf: "due rows",
     ph.RowsOf: "rows window",
     ph.TopK: "first rows",
     ph.SessionsOf: "session window",

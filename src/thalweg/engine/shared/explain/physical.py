@@ -12,13 +12,16 @@ from thalweg.engine.shared.explain.columns import (
     joined_schema,
     schema_of,
 )
-from thalweg.engine.shared.explain.state import Size, State
+from thalweg.engine.shared.explain.state import Size, State, kept_sizes
 from thalweg.engine.shared.explain.tree import Branch
 from thalweg.engine.shared.kernels.join.probing import indexes, probing_order, steps
+from thalweg.engine.shared.kernels.join.shapes import MJOIN, shape_text
+from thalweg.engine.shared.state.kept_joins import KeptJoin
 from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.engine.shared.tick.task import stem_table
 from thalweg.plan.expr import TRUE, Col, Expr
 from thalweg.plan.lengths import length_text
+from thalweg.plan.moments import moment_text
 from thalweg.plan.nodes import Schema
 from thalweg.plan.text import (
     aggregate_text,
@@ -80,6 +83,10 @@ class _Describer:
                 keys = tuple(k.index for k in source.keys or () if isinstance(k, Col))
                 words = tolerance_text(tolerance, column, keys, self._schema(source))
                 return f"{words}: rows that are due"
+            case ph.PlacedOf():
+                return "With position"
+            case ph.DueOf(source, column):
+                return f"Rows where {self._schema(source)[column].name}"
             case ph.RowsOf(source, window):
                 return f"Window {window_text(window, None, self._schema(source))}"
             case ph.SessionsOf(source, window):
@@ -133,25 +140,45 @@ class _Describer:
         match op:
             case ph.Join():
                 names = ", ".join(f.name for f in self._schema(op))
-                return [f"gives {names}", *self._probes(op)]
+                return [f"gives {names}", *self._shape_remarks(op), *self._probes(op)]
             case ph.Exchange():
                 return [_exchange_remark(op)]
             case _:
                 return []
 
+    def _shape(self, op: ph.Join) -> KeptJoin:
+        found = self.state.shapes.get(self.plan.place_of(self.flow, op))
+        return KeptJoin(MJOIN) if found is None else found
+
+    def _shape_remarks(self, op: ph.Join) -> list[str]:
+        """What is kept beside windows, and why; nothing of a join that was always an MJoin."""
+        shape, labels = self._shape(op), input_labels(op)
+        if not shape.shape and not shape.changes:
+            return []
+        since = f", since {self._instant(op, shape.changes[-1])}" if shape.changes else ""
+        why = f": {shape.why}" if shape.why else ""
+        remarks = [f"shape {shape_text(shape.shape, labels)}{since}{why}"]
+        sizes = kept_sizes(self.state.tables, self.plan.place_of(self.flow, op))
+        for inputs in shape.shape:
+            what = " ⋈ ".join(labels[i] for i in inputs)
+            begins = "" if inputs in shape.built else " from the next tick on"
+            remarks.append(f"keeps {what}{begins}: {sizes.get(inputs, Size())}")
+        return remarks
+
     def _probes(self, op: ph.Join) -> list[str]:
         """For each input: which others its new rows probe, in which order, by which key."""
         labels, fanouts = input_labels(op), self._fanouts(op)
         schema = joined_schema(op, self.streams)
-        remarks = []
+        remarks, shape = [], self._shape(op)
         for start, label in enumerate(labels):
-            order = probing_order(op, start, fanouts)
+            order = probing_order(op, start, fanouts, shape.shape)
             hops = []
-            for step in steps(op, start, order):
+            for step in steps(op, start, order, shape.shape, shape.built):
                 by = ", ".join(expr_text(p, schema) for p in step.probe)
-                seen = fanouts.get((start, step.target))
+                seen = None if step.kept else fanouts.get((start, step.target))
                 rate = f" (×{seen:.3g})" if seen is not None else ""
-                hops.append(f"{labels[step.target]}{f' by {by}' if by else ''}{rate}")
+                to = " ⋈ ".join(labels[i] for i in step.binds)
+                hops.append(f"{to}{f' by {by}' if by else ''}{rate}")
             remarks.append(f"new {label} probes " + ", then ".join(hops))
         return remarks
 
@@ -218,6 +245,12 @@ class _Describer:
 
     def _schema(self, op: ph.AnyOp) -> Schema:
         return schema_of(op, self.streams)
+
+    def _instant(self, op: ph.AnyOp, instant: int) -> str:
+        clock = self._clock(op)
+        if clock.timestamp_type.is_integer:
+            return str(instant)
+        return moment_text(instant, clock.resolution_us)
 
     def _clock(self, op: ph.AnyOp) -> Any:
         """A stream whose unit of time is the query's."""

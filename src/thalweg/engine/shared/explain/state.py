@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from thalweg.engine.shared.kernels.join.shapes import Inputs, kept_in
+from thalweg.engine.shared.state.kept_joins import KeptJoin
 from thalweg.engine.shared.state.names import Table, state_owner, state_part
 from thalweg.engine.shared.state.segments import Segment
 
@@ -42,12 +44,13 @@ class State:
     fanouts: Mapping[str, float] = field(default_factory=dict)
     sharers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_running: bool = False
+    shapes: Mapping[str, KeptJoin] = field(default_factory=dict)  # by "flow/join"
 
     def parts(self, flow: str, operator: str) -> dict[str, Size]:
         """The parts of an operator's state, under words for them."""
         found: dict[str, Size] = {}
         for table, size in self.tables.items():
-            if state_owner(table) == (flow, operator):
+            if state_owner(table) == (flow, operator) and kept_in(table) is None:
                 word = part_text(state_part(table))
                 found[word] = found.get(word, Size()) + size
         return dict(sorted(found.items()))
@@ -57,6 +60,16 @@ def sizes(segments: Iterable[Segment]) -> dict[Table, Size]:
     found: dict[Table, Size] = {}
     for s in segments:
         found[s.table] = found.get(s.table, Size()) + Size(s.rows, s.size, 1)
+    return found
+
+
+def kept_sizes(tables: Mapping[Table, Size], place: str) -> dict[Inputs, Size]:
+    """What a join keeps beside windows, by whose join it is."""
+    found: dict[Inputs, Size] = {}
+    for table, size in tables.items():
+        of = kept_in(table)
+        if of is not None and of[0] == place:
+            found[of[1]] = found.get(of[1], Size()) + size
     return found
 
 

@@ -79,6 +79,9 @@ def _move_in(actions: RegroupActions, home: RunningGroup) -> None:
     # A query that was dropped and came again under its name is not the one that was meant.
     standing = [roster.queries[m] for m in home.family.members if m in roster.queries]
     members = [m for m in standing if m.epoch < home.run.epoch]
+    if any(m.name in actions.grouping.pinned for m in members):
+        actions.settled = False
+        return
     if not any(m.name in roster.group_of for m in members) and len(members) < 2:
         actions.end(home)
         return

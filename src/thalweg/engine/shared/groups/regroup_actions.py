@@ -47,6 +47,7 @@ class Grouping:
     observed: Observed = field(default_factory=Observed)
     tried: set[frozenset[str]] = field(default_factory=set)  # merges begun since queries changed
     shrunk: set[str] = field(default_factory=set)  # groups that may have lost members
+    pinned: set[str] = field(default_factory=set)  # queries that are to stay alone
     settled: bool = False  # whether there is nothing left to do
     waits_after: tuple[int, int] | None = None  # a tick and a roster that left nothing to do
 

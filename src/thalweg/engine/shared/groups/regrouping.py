@@ -29,6 +29,9 @@ from thalweg.engine.shared.groups.running_group import (
     knows_enough,
     will_be_known,
 )
+from thalweg.engine.shared.state.names import COMPUTED
+from thalweg.plan import nodes
+from thalweg.plan.expr import Call, walk
 from thalweg.plan.windows import BEGINNING
 from thalweg.sharing.core import Signature
 
@@ -39,6 +42,14 @@ def is_sharable(query: Run) -> bool:
 
 def has_aggregates(query: Run) -> bool:
     return query.normal is not None and bool(query.normal.above)
+
+
+def _is_part(query: Run) -> bool:
+    """Whether it computes some buckets of an operator: these move, with a state of their own."""
+    if query.plan is None or not query.name.startswith(COMPUTED):
+        return False
+    filters = (n.predicate for n in nodes.walk(query.plan) if isinstance(n, nodes.Filter))
+    return any(isinstance(e, Call) and e.function == "bucket" for p in filters for e in walk(p))
 
 
 @dataclass(frozen=True)
@@ -56,7 +67,11 @@ def regroup(actions: RegroupActions) -> None:
     roster, grouping = actions.roster, actions.grouping
     grouping.shrunk &= roster.groups.keys()
     # Who has replaced another says first what is different, by itself.
-    alone = [q for q in roster.ungrouped().values() if q.replaces is None]
+    alone = [
+        q
+        for q in roster.ungrouped().values()
+        if q.replaces is None and q.name not in grouping.pinned and not _is_part(q)
+    ]
     parts: dict[Signature, list[Run]] = {}
     for query in alone:
         if is_sharable(query):

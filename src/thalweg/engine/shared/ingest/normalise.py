@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from thalweg.engine.shared.frames import TS, W, name
-from thalweg.engine.shared.ingest.values import fitted, shown
+from thalweg.engine.shared.ingest.values import fitted, python_value, shown
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.types import BIGINT, VARCHAR, SqlType
 
@@ -113,7 +113,7 @@ def _reason(
         if typed[value][row] is None and not came[column].slice(row, 1).null_count():
             why = f"{column}: {shown(came[column], row)} is not a valid {sql}"
             is_instant = column == wanted[-1][0] and sql == BIGINT
-            if is_instant and _DATE.match(str(came[column][row])):
+            if is_instant and _DATE.match(str(python_value(came[column].slice(row, 1)))):
                 why += f": for dates and times, list {column} TIMESTAMP among the columns"
             return why
     stamp, instant = wanted[-1][0], typed[TS][row]

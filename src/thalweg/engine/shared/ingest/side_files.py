@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from thalweg.engine.shared.ingest.normalise import RAW, REFUSED
-from thalweg.engine.shared.ingest.values import printable
+from thalweg.engine.shared.ingest.values import python_value
 from thalweg.engine.shared.state.names import side_file
 from thalweg.engine.shared.state.store import Store
 
@@ -45,15 +45,8 @@ def lines_of(batch: pl.DataFrame, rows: Sequence[int], reasons: Mapping[int, str
 def _line(batch: pl.DataFrame, row: int, reason: str | None) -> str:
     one = batch.slice(row, 1)
     raw = one[RAW][0] if RAW in batch.columns else None
-    values = {c: _plain(one[c]) for c in batch.columns if c not in (REFUSED, RAW)}
+    values = {c: python_value(one[c]) for c in batch.columns if c not in (REFUSED, RAW)}
     entry: dict[str, Any] = {"row": values if raw is None else raw}
     if reason is not None:
         entry["reason"] = reason
     return json.dumps(entry, default=str)
-
-
-def _plain(one: pl.Series) -> Any:
-    """A value for JSON; a date that there is not as the number that Arrow has for it."""
-    if one.dtype.is_temporal() and not printable(one):
-        return one.to_physical()[0]
-    return one[0]

@@ -30,6 +30,7 @@ from thalweg.engine.shared.ingest.normalise import (
     Normalised,
     normalise,
 )
+from thalweg.engine.shared.ingest.values import python_value
 from thalweg.engine.shared.state.store import Store
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.expr import Expr
@@ -90,7 +91,7 @@ class TableDoor:
         good = typed.rows.sort(ROW).select(columns)
         if keys:
             good = good.unique(keys, keep="last", maintain_order=True)
-        bad = [(rows.row(i, named=True), reason) for i, reason in typed.rejected.iter_rows()]
+        bad = [(_as_it_came(rows, i), reason) for i, reason in typed.rejected.iter_rows()]
         with self.engine.exclusive():
             before = self.content()
             after = good
@@ -188,6 +189,10 @@ class TableDoor:
         own = partitions.get((table.name, 0))
         clock = max(here, default=0)
         return clock if own is None else max(clock, own.newest)
+
+
+def _as_it_came(rows: pl.DataFrame, place: int) -> dict[str, object]:
+    return {c: python_value(rows[c].slice(place, 1)) for c in rows.columns}
 
 
 def _shown(row: dict[str, object]) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Any
 
 import polars as pl
 
@@ -165,8 +166,15 @@ def double_of_text(text: str) -> float | None:
     return value if Decimal(value) == Decimal(text.strip(" ")) else None
 
 
-def printable(one: pl.Series) -> bool:
-    """Whether a moment, or NULL, can be had as a Python value: Polars panics at others."""
+def python_value(one: pl.Series) -> Any:
+    """A column's only value; a moment that Python does not have, as Arrow's number for it."""
+    if one.dtype.is_nested() or (one.dtype.is_temporal() and not _is_python_moment(one)):
+        return one.to_physical()[0]
+    return one[0]
+
+
+def _is_python_moment(one: pl.Series) -> bool:
+    """Polars panics, or raises, where a moment is none; NULL is."""
     if one.null_count():
         return True
     wanted = DATE if isinstance(one.dtype, pl.Date) else TIMESTAMP
@@ -178,8 +186,8 @@ def printable(one: pl.Series) -> bool:
 def shown(column: pl.Series, row: int) -> str:
     """A value for a message: quoted, on one line, and not longer than one can read."""
     one = column.slice(row, 1)
-    if one.dtype.is_temporal() and not printable(one):
+    if one.dtype.is_temporal() and not _is_python_moment(one):
         return f"'{one.to_physical()[0]}' (as {one.dtype})"
-    text = str(one[0])
+    text = str(python_value(one))
     short = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[:MOST_SHOWN])
     return f"'{short}…'" if len(text) > MOST_SHOWN else f"'{short}'"

@@ -7,7 +7,6 @@ given that end now by the windows of at least one member.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Collection, Iterable
 
 import numpy as np
@@ -20,6 +19,7 @@ from thalweg.engine.shared.groups.families import Family, Lengths, ends_of, memb
 from thalweg.engine.shared.state import tables
 from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.hashing import with_hash
+from thalweg.engine.shared.state.loaded import Loaded
 from thalweg.engine.shared.state.segments import Mapped
 from thalweg.engine.shared.tick.messages import PLANS
 from thalweg.engine.shared.tick.plan import Flow
@@ -50,20 +50,16 @@ def matches(task: Task, flow: Flow, op: ph.Matches) -> pl.DataFrame:
     return member_events(family, started, ended, *task.range_of(flow))
 
 
-_families: dict[str, list[Family]] = {}
+_families: Loaded[list[Family]] = Loaded()
 
 
 def load_families(files: Folder, name: str) -> list[Family]:
-    """A file of families, read once per process; a change is a new file."""
-    if name not in _families:
-        _families[name] = pickle.loads((files / PLANS).get(name).read_bytes())
-    return _families[name]
+    return _families.load(files / PLANS, name)
 
 
-def keep_families(names: Collection[str]) -> None:
+def keep_families(files: Folder, names: Collection[str]) -> None:
     """Forget those of groups that are no more."""
-    for name in [n for n in _families if n not in names]:
-        del _families[name]
+    _families.keep_only(files / PLANS, names)
 
 
 def _live(task: Task, flow: Flow, op: ph.Group, delta: pl.DataFrame) -> list[Mapped]:

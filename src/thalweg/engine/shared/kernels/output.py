@@ -46,6 +46,8 @@ def position_of(op: ph.AnyOp) -> int | None:
     match op:
         case ph.Source(placed=True) if op.window.bounds is None:
             return op.own + 1
+        case ph.TimeOf(ph.PlacedOf() as due, window) if window.bounds is None:
+            return len(due.types) - 1
         case ph.Map(below, _, exprs):
             place = position_of(below)
             found = [i for i, e in enumerate(exprs) if isinstance(e, Col) and e.index == place]

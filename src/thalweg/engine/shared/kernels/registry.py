@@ -14,7 +14,7 @@ from thalweg.engine.shared.kernels.rows import rows_of
 from thalweg.engine.shared.kernels.sessions import sessions_of
 from thalweg.engine.shared.kernels.source import base_stream, source
 from thalweg.engine.shared.kernels.streams import stream_of, time_of
-from thalweg.engine.shared.kernels.tolerances import tolerant_of
+from thalweg.engine.shared.kernels.tolerances import due_of, placed_of, tolerant_of
 from thalweg.engine.shared.kernels.top_k import top_k
 from thalweg.engine.shared.tick.task import Kernels
 
@@ -23,6 +23,8 @@ KERNELS: Kernels = {
     ph.Source: source,
     ph.Changes: changes,
     ph.TolerantOf: tolerant_of,
+    ph.PlacedOf: placed_of,
+    ph.DueOf: due_of,
     ph.RowsOf: rows_of,
     ph.SessionsOf: sessions_of,
     ph.TimeOf: time_of,

@@ -88,6 +88,23 @@ def expiring(task: Task, flow: Flow, op: ph.Source) -> pl.DataFrame:
     return rows.filter((pl.col(T) < low) & (pl.col(E) >= low) & (pl.col(E) < high))
 
 
+def present(
+    task: Task, flow: Flow, op: ph.Source, keys: tuple[Expr, ...]
+) -> tuple[pl.DataFrame, bool]:
+    """Rows that were there before this tick and do not end with it beginning; and whether only
+    those whose hash of the keys this task owns."""
+    low, _ = task.range_of(flow)
+    length = op.window.length
+    since = flow.horizon(op.stream)
+    since = since if length is None else max(since, low - length - op.window.slide)
+    frame = own_between(task, op.stream, keys, since, low)
+    is_own = frame is not None
+    if frame is None:
+        frame = tuples_between(task, op.stream, since, low)
+    rows = windowed(_passing(frame, op), op.window)
+    return rows.filter((pl.col(T) < low) & (pl.col(E) > low)), is_own
+
+
 def _in_windows(task: Task, flow: Flow, op: ph.Source, low: int, high: int) -> pl.DataFrame:
     """The rows of all windows that end in [low, high); most ticks have none, and read nothing."""
     window = op.window

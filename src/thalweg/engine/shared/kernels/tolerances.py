@@ -48,6 +48,16 @@ def tolerant_of(task: Task, flow: Flow, op: ph.TolerantOf) -> pl.DataFrame:
     return found.get(task.plan.name_of(op), empty_stream(op.types))
 
 
+def placed_of(task: Task, flow: Flow, op: ph.PlacedOf) -> pl.DataFrame:
+    rows, width = task.evaluate(flow, op.input), len(op.input.types)
+    place = (pl.col(TS).alias(name(width)), pl.col(POS).alias(name(width + 1)))
+    return rows.select(*names(width), *place, TS, POS, W)
+
+
+def due_of(task: Task, flow: Flow, op: ph.DueOf) -> pl.DataFrame:
+    return task.evaluate(flow, op.input).filter(pl.col(name(op.column)))
+
+
 class _Classes:
     """One evaluation of all classes over one input."""
 

@@ -78,6 +78,8 @@ def frontier_of(engine: SharedEngine, query: str) -> int:
     """All instants before it are final for the query."""
     run = engine.roster.run_of(query)
     reached = None if run is None else engine.store.frontier(run.flow)
+    if reached is None and (retired := engine.frozen.retired_at(query)) is not None:
+        return retired
     if reached is None:
         since = _takes_over_at(engine, query)
         return BEGINNING if since is None else since

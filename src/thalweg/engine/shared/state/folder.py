@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from thalweg.engine.durable import sync
 from thalweg.engine.failures import Unavailable
 from thalweg.engine.shared.state.names import file_name
 from thalweg.engine.shared.state.remote.objects import Objects, objects_at
@@ -69,7 +70,7 @@ class Folder(msgspec.Struct, frozen=True):
         if self._objects is not None:
             self._objects.put(self._key(name), path)
         elif self.durable:
-            _sync(path)
+            sync(path)
 
     def get(self, name: str) -> Path:
         """A file that was kept, here or on another machine."""
@@ -131,11 +132,3 @@ def put_all(files: Folder) -> None:
         folder = files / name
         for path in sorted(folder.here.iterdir()):
             folder.keep(path.name)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -27,13 +27,19 @@ class Holds:
 
     def write(self, holder: str, streams: Mapping[str, int]) -> None:
         """All that a holder holds: streams, and the instants from which on it may want them."""
+        self.write_all({holder: streams})
+
+    def write_all(self, holders: Mapping[str, Mapping[str, int]]) -> None:
+        """Of several at once; who holds nothing any more is forgotten."""
         with self._lock:
-            held = {**self._held, holder: dict(streams)}
-            if not streams:
-                del held[holder]
+            held = {**self._held, **{h: dict(s) for h, s in holders.items()}}
+            held = {h: s for h, s in held.items() if s}
             if held != self._held:
                 self._store.write_note(_NOTE, msgspec.msgpack.encode(held))
                 self._held = held
+
+    def holders(self) -> list[str]:
+        return sorted(self._held)
 
     def of(self, holder: str) -> dict[str, int]:
         return dict(self._held.get(holder, {}))

@@ -143,6 +143,15 @@ class Inputs:
             found.setdefault(number, {})[Table(name)] = Section(*of)
         return found
 
+    def move_landed(self, sections: Mapping[int, Section]) -> None:
+        """Tuples that have landed, by number, lie elsewhere now."""
+        with self._db.transaction() as db:
+            db.executemany(
+                "UPDATE landed SET file = ?, start = ?, size = ? WHERE id = ?",
+                [(*section, number) for number, section in sections.items()],
+            )
+            db.executemany("DELETE FROM divided WHERE landed = ?", [(n,) for n in sections])
+
     def take(self, ids: Iterable[int]) -> None:
         """These have been in a tick."""
         with self._db.transaction() as db:
@@ -204,6 +213,15 @@ class Inputs:
                 [(stream, instant, BEGINNING) for stream, instant in instants.items()],
             )
 
+    def complete_again_from(self, instants: Mapping[str, int]) -> None:
+        """What was not kept comes once more, from these on."""
+        with self._db.transaction() as db:
+            db.executemany(
+                "INSERT INTO floors VALUES (?, ?, ?) ON CONFLICT (stream) DO UPDATE SET "
+                "complete_from = excluded.complete_from",
+                [(stream, instant, BEGINNING) for stream, instant in instants.items()],
+            )
+
     # --- tuples set aside
 
     def set_aside(self, stream: str, kind: str) -> tuple[int, int]:
@@ -256,6 +274,14 @@ class Inputs:
             db.executemany(
                 "INSERT INTO kept_columns VALUES (?, ?, ?)",
                 [(stream, c, known.get(c, before)) for c in sorted(columns)],
+            )
+
+    def know_columns(self, stream: str, since: Mapping[int, int]) -> None:
+        """Columns that were kept elsewhere, and since when: what is stored comes from there."""
+        with self._db.transaction() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO kept_columns VALUES (?, ?, ?)",
+                [(stream, place, instant) for place, instant in since.items()],
             )
 
     def add_column(self, stream: str, place: int) -> None:

@@ -6,9 +6,9 @@ listed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from thalweg.engine.shared.state.names import Table, stem_stream
+from thalweg.engine.shared.state.names import Table, state_owner, stem_stream
 from thalweg.engine.shared.state.segments import Segment
 from thalweg.engine.shared.state.store import Store
 
@@ -58,6 +58,15 @@ class Manifest:
         self._store.change_segments([], gone)
         for key in gone:
             del self.segments[key]
+
+    def sweep(self, flows: Collection[str]) -> None:
+        """Without a tick: what operators of other flows remember is listed no longer, and files
+        that nobody needs go."""
+        owners = {key: state_owner(s.table) for key, s in self.segments.items()}
+        gone = [key for key, owner in owners.items() if owner is not None and owner[0] not in flows]
+        if gone:
+            self.drop(self.segments[key] for key in gone)
+        self.folder.replace((), {bundle for bundle, _ in self.segments})
 
     def purge_stream(self, stream: str) -> None:
         """The SteMs of a stream that is dropped."""

@@ -23,6 +23,9 @@ EMITTED = "emitted"  # the part of an aggregate's state that says who has had a 
 HELD, WAITING, SINCE = "held", "waiting", "since"  # the parts of what tolerance classes keep
 GROUP = "group/"  # names of groups begin like this, and no query's name may
 PUBLISHED = "pub/"  # and like this those of queries that other nodes read
+ENGINE_FED = "engine:"  # FROM 'engine:NAME': a stream that another engine feeds
+LABELLED = "labels:"  # FROM 'labels:': of a stream the rows that are due, with whom for
+COMPUTED = PUBLISHED + "#"  # of these, those that compute a part of another node's query
 
 
 # --- state

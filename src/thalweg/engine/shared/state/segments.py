@@ -9,6 +9,7 @@ them, and a segment that nobody lists does not exist.
 
 from __future__ import annotations
 
+import threading
 from typing import Any, NamedTuple
 
 import msgspec
@@ -57,6 +58,10 @@ class SegmentError(RuntimeError):
     """A segment that this version can't read."""
 
 
+_VIEWS = (pa.string_view(), pa.binary_view())
+_LITTLE, _WASTE = 4096, 1.25  # bytes of texts; how much more is not worth a copy
+
+
 class BundleWriter:
     """Writes frames into one new file; nothing counts before `close` has made it durable."""
 
@@ -71,7 +76,7 @@ class BundleWriter:
             self._file = pa.OSFile(str(self._folder.new(self.name)), "wb")
         offset = self._file.tell()
         columns = frame.to_arrow(compat_level=pl.CompatLevel.newest()).combine_chunks()
-        columns = columns.replace_schema_metadata(_METADATA)
+        columns = _compact(frame, columns).replace_schema_metadata(_METADATA)
         with pa.ipc.new_stream(self._file, columns.schema) as writer:
             writer.write_table(columns)
         size = self._file.tell() - offset
@@ -93,6 +98,22 @@ class BundleWriter:
             self._file.close()
             self._folder.keep(self.name)
         return self.segments
+
+
+def _compact(frame: pl.DataFrame, columns: pa.Table) -> pa.Table:
+    """Texts are views into buffers, which a frame of few rows shares with all that it was taken
+    from, and which would be written whole: they are copied where most is of no use."""
+    for place, name in enumerate(frame.columns):
+        column = columns.column(place)
+        if column.type not in _VIEWS or column.num_chunks != 1:
+            continue
+        held = sum(b.size for b in column.chunk(0).buffers()[2:] if b is not None)
+        texts = frame[name]
+        sizes = texts.str.len_bytes() if texts.dtype == pl.String else texts.bin.size()
+        if held > _LITTLE and held > int(sizes.sum() or 0) * _WASTE:
+            plain = texts.to_arrow(compat_level=pl.CompatLevel.oldest())
+            columns = columns.set_column(place, name, plain.cast(column.type))
+    return columns
 
 
 def read_section(folder: Folder, section: Section) -> pl.DataFrame:
@@ -135,9 +156,11 @@ class Mapped:
 
 
 class SegmentReader:
-    """Maps segments and keeps them mapped; one per worker process, across ticks."""
+    """Maps segments and keeps them mapped; one per worker process, across ticks. Engines of one
+    process share it, each on a thread of its own."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._buffers: dict[tuple[str, str], pa.Buffer] = {}
         self._mapped: dict[tuple[str, str, int], Mapped] = {}
 
@@ -145,7 +168,9 @@ class SegmentReader:
         key = (folder.path, segment.bundle, segment.offset)
         found = self._mapped.get(key)
         if found is None:
-            found = self._mapped[key] = Mapped(self._frame(folder, segment), segment)
+            found = Mapped(self._frame(folder, segment), segment)
+            with self._lock:
+                self._mapped[key] = found
         return found
 
     def _frame(self, folder: Folder, segment: Segment) -> pl.DataFrame:
@@ -153,13 +178,16 @@ class SegmentReader:
         buffer = self._buffers.get(key)
         if buffer is None:
             with pa.memory_map(str(folder.get(segment.bundle))) as mapped:
-                buffer = self._buffers[key] = mapped.read_buffer()
+                buffer = mapped.read_buffer()
+            with self._lock:
+                self._buffers[key] = buffer
         return _frame(buffer, segment.offset, segment.size)
 
     def keep_only(self, folder: Folder, bundles: set[str]) -> None:
         """Forget what the manifest no longer names, so that its files can go."""
         here = folder.path
-        for key in [k for k in self._mapped if k[0] == here and k[1] not in bundles]:
-            del self._mapped[key]
-        for path in [k for k in self._buffers if k[0] == here and k[1] not in bundles]:
-            del self._buffers[path]
+        with self._lock:
+            for key in [k for k in self._mapped if k[0] == here and k[1] not in bundles]:
+                del self._mapped[key]
+            for path in [k for k in self._buffers if k[0] == here and k[1] not in bundles]:
+                del self._buffers[path]

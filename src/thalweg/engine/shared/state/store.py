@@ -20,6 +20,7 @@ from thalweg.engine.failures import Unavailable
 from thalweg.engine.shared.state.folder import Folder, put_all
 from thalweg.engine.shared.state.hashing import HASHING
 from thalweg.engine.shared.state.inputs import Inputs
+from thalweg.engine.shared.state.kept_joins import KeptJoins
 from thalweg.engine.shared.state.outputs import Outputs
 from thalweg.engine.shared.state.remote.appended import Appended
 from thalweg.engine.shared.state.remote.book_log import BookLog
@@ -59,6 +60,7 @@ class Store:
         self.runs = Runs(self)
         self.inputs = Inputs(self)
         self.watched = Watched(self)
+        self.kept_joins = KeptJoins(self)
         self.outputs = Outputs(self)
         self.versions = Versions(self)
         self._appended = Appended(self, self.files) if objects else None

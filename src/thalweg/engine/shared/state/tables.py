@@ -100,7 +100,9 @@ def append(
 
 def _to_merge(task: Task, table: Table, arriving: int) -> list[Segment]:
     """The segments of the arriving one's size, if they are many; then the next size up, and on."""
+    most = task.spec.most_merged
     mine = [s for s in task.segments_of(table) if task.may_merge(s)]
+    mine = mine if most is None else [s for s in mine if s.size <= most]
     chosen: list[Segment] = []
     size = arriving
     while size < LARGEST_MERGED:

@@ -25,6 +25,7 @@ from thalweg.engine.shared.state.store import Store
 from thalweg.engine.shared.tick.cut import Cut
 from thalweg.engine.shared.tick.messages import LANDED, TaskReport
 from thalweg.engine.shared.tick.plan import Plan
+from thalweg.engine.shared.tick.shaping.shaping import Shaping, TickShapes
 from thalweg.engine.shared.tick.spec import floors_of
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.windows import BEGINNING, FOREVER
@@ -46,7 +47,9 @@ class Commit:
         readers: Readers,
         *,
         retained_ticks: int,
+        shaping: Shaping,
     ) -> None:
+        self._shaping = shaping
         self._store, self._manifest, self._results = store, manifest, results
         self._contents, self._readers = contents, readers
         self.retained_ticks = retained_ticks
@@ -58,6 +61,7 @@ class Commit:
         streams: Mapping[str, StreamDef],
         reports: list[TaskReport],
         outlet: Outlet,
+        shapes: TickShapes,
         begun: Sequence[str] = (),
     ) -> None:
         """Make the tick a fact; `begun` have replaced others, and spoken for the first time."""
@@ -65,10 +69,13 @@ class Commit:
         folded, replaced = self._contents.fold(expired) if expired else ([], [])
         floors = floors_of(cut, plan)
         kept = _kept(self._manifest.segments, plan, cut, floors, reports)
+        shaping, before = self._shaping, self._manifest.segments
+        joins, kept = shaping.stay(shaping.after(cut, plan, shapes, reports), shapes, kept, before)
         said = [s for r in reports for s in r.results]
-        before = store.inputs.landed_files()
+        landed = store.inputs.landed_files()
         with store.transaction():
             self._manifest.write(kept)
+            shaping.write(joins)
             store.outputs.add(cut.number, cut.ranges, said)
             if expired:
                 store.outputs.change_contents(folded, replaced)
@@ -91,7 +98,8 @@ class Commit:
             outlet.write_progress(store)
             store.write_tick(cut.number, None)
         self._manifest.replace(kept)
-        (store.files / LANDED).remove(before - store.inputs.landed_files())
+        shaping.settle(joins)
+        (store.files / LANDED).remove(landed - store.inputs.landed_files())
         (store.files / PUSHED).remove({s.bundle for r in reports for s in r.pushed})
         self._results.expire(expired, {s.bundle for s in said})
         if expired:

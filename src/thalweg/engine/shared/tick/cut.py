@@ -75,12 +75,14 @@ def write_cut(
     logs: Mapping[str, Log] | None = None,
     successors: Collection[str] = (),
     held: Mapping[str, int] | None = None,
+    frozen: Collection[str] = (),
 ) -> Cut | None:
     """Everything that has landed, up to `limit` tuples, written down; None if there is nothing to
     do with it, or, where that is `patient`, nothing to say about it yet.
 
     `successors` are flows of queries that start with what another version held: all their rows are
     in one task, so that what is in both can be told. What is `held`, from an instant on, stays.
+    Flows that are `frozen` say nothing.
     """
     with store.transaction():
         taken, left = _taken(store, limit)
@@ -89,7 +91,7 @@ def write_cut(
             place = landed.stream, landed.partition
             newest[place] = max(newest.get(place, BEGINNING), landed.newest)
         clock = _Clock(streams, newest, is_idle, left)
-        ranges = _ranges(plan, starts, store.frontiers(), clock)
+        ranges = _ranges(plan, starts, store.frontiers(), clock, frozen)
         rows = sum(landed.rows for _, landed in taken)
         may_wait = not taken or (patient and rows < rows_for_more_tasks)
         if may_wait and all(low == high for low, high in ranges.values()):
@@ -116,7 +118,11 @@ def write_cut(
 
 
 def _ranges(
-    plan: Plan, starts: Mapping[str, int | None], frontiers: Mapping[str, int], clock: _Clock
+    plan: Plan,
+    starts: Mapping[str, int | None],
+    frontiers: Mapping[str, int],
+    clock: _Clock,
+    frozen: Collection[str],
 ) -> dict[str, tuple[int, int]]:
     ranges = {}
     for flow in plan.flows:
@@ -125,6 +131,7 @@ def _ranges(
         # A query's first instant is the one at which it was submitted: not before it is final.
         started = max((s for q, _ in flow.outputs if (s := starts[q]) is not None), default=None)
         waits = reached == BEGINNING and started is not None and upto <= started
+        waits = waits or flow.name in frozen
         ranges[flow.name] = (reached, reached if waits else upto)
     return ranges
 

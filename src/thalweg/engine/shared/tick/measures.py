@@ -21,6 +21,7 @@ class Tick:
     tasks: int
     by_query: Mapping[str, float]  # seconds of the tasks' time, by query
     by_phase: Mapping[str, float]  # seconds of the tick's time; `phases_of` names them
+    on_cpu: float = 1.0  # the share of the tasks' time in which they had a processor
 
 
 def rows_by_run(reports: Iterable[TaskReport]) -> dict[str, int]:
@@ -31,6 +32,15 @@ def rows_by_run(reports: Iterable[TaskReport]) -> dict[str, int]:
         if of is not None and of[1] != ENDED:
             found[of[0]] = found.get(of[0], 0) + segment.rows
     return found
+
+
+def share_on_cpu(reports: Iterable[TaskReport]) -> float:
+    """Less than 1 where other jobs of the machine took the rest. (More, where a task has several
+    threads, counts as 1.)"""
+    busy_s = cpu_s = 0.0
+    for report in reports:
+        busy_s, cpu_s = busy_s + report.busy_s, cpu_s + report.cpu_s
+    return min(1.0, cpu_s / busy_s) if busy_s > 0 and cpu_s > 0 else 1.0
 
 
 def phases_of(marks: Sequence[float], busy_s: float) -> dict[str, float]:

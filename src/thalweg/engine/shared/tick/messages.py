@@ -32,6 +32,21 @@ class GroupSpec(msgspec.Struct, frozen=True):
     families: str | None  # the file with the families whose rows are pushed
 
 
+class ShapeSpec(msgspec.Struct, frozen=True):
+    """The shape of a join in a tick (`kernels.join.shapes`)."""
+
+    kept: tuple[tuple[int, ...], ...]  # whose joins are kept, from the inside out
+    usable: tuple[tuple[int, ...], ...]  # of these, those that are kept already; the others begin
+    orders: tuple[tuple[int, ...], ...]  # for each input, the order in which to probe
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """Some of an input's new rows are to probe in an order that is not the present one."""
+
+    start: int
+    order: tuple[int, ...]
+
+
 class TickSpec(msgspec.Struct, frozen=True):
     """All that a task needs to know of a tick; made by the driver, the same for every task."""
 
@@ -54,6 +69,9 @@ class TickSpec(msgspec.Struct, frozen=True):
     starts: tuple[int, ...] = ()  # of tasks' ranges of hashes; nothing: of equal width
     buckets: tuple[int, ...] = ()  # where those begin whose rows are to be counted
     held: dict[str, bytes] = {}  # query -> what the version before it held at its start
+    most_merged: int | None = None  # bytes; larger segments stay as they are
+    shapes: dict[str, ShapeSpec] = {}  # "flow/join" -> the shape of those that are no MJoin
+    samples: dict[str, Sample] = {}  # "flow/join" -> what is to be looked at beside
 
 
 class HotKey(msgspec.Struct, frozen=True):
@@ -78,3 +96,8 @@ class TaskReport(msgspec.Struct):
     rows_by_bucket: dict[int, int] = msgspec.field(default_factory=dict)  # by where it begins
     hottest: list[HotKey] = msgspec.field(default_factory=list)
     seconds: dict[str, float] = msgspec.field(default_factory=dict)
+    # "flow/join" -> rows that were added to each of what it keeps; -1: they were too many
+    kept: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
+    # "flow/join" -> "start/bound/binds" -> rows that probed and matched, of all and of samples
+    probes: dict[str, dict[str, list[int]]] = msgspec.field(default_factory=dict)
+    sampled: dict[str, dict[str, list[int]]] = msgspec.field(default_factory=dict)

@@ -80,6 +80,10 @@ class Plan:
             found = self.names[id(op)] = operator_id(op, self.name_of)
         return found
 
+    def place_of(self, flow: Flow, op: ph.AnyOp) -> str:
+        """An operator of a flow, in one word."""
+        return f"{flow.name}/{self.name_of(op)}"
+
     def level_of(self, op: ph.AnyOp) -> int:
         found = self.levels.get(id(op))
         if found is None:

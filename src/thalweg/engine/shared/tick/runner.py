@@ -6,7 +6,6 @@ The functions here run inside Spark's Python workers. They know nothing of Spark
 from __future__ import annotations
 
 import io
-import pickle
 import time
 from collections.abc import Iterator
 
@@ -25,6 +24,7 @@ from thalweg.engine.shared.kernels.registry import KERNELS
 from thalweg.engine.shared.state import relations, stems
 from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.hashing import key_hashes
+from thalweg.engine.shared.state.loaded import Loaded
 from thalweg.engine.shared.state.names import (
     ENDED,
     STARTED,
@@ -41,15 +41,13 @@ from thalweg.plan.windows import BEGINNING
 Shipment = tuple[int, dict[str, list[bytes]]]  # to which task, what is in its channels
 REPORTS = "reports"
 
-_plans: dict[str, Plan] = {}
+_plans: Loaded[Plan] = Loaded()
 
 
 def load_plan(files: Folder, name: str) -> Plan:
-    """The plan file, read once per process; a changed plan is a new file."""
-    if name not in _plans:
-        _plans.clear()
-        _plans[name] = pickle.loads((files / PLANS).get(name).read_bytes())
-    return _plans[name]
+    folder = files / PLANS
+    _plans.keep_only(folder, {name})
+    return _plans.load(folder, name)
 
 
 def run_share(packed: bytes, number: int) -> bytes:
@@ -100,7 +98,7 @@ def _open(packed: bytes) -> tuple[TickSpec, Plan]:
     bundles = {s.bundle for s in spec.segments}
     READER.keep_only(spec.files / "segments", bundles)
     (spec.files / "segments").forget(bundles)
-    keep_families({g.families for g in spec.groups.values() if g.families is not None})
+    keep_families(spec.files, {g.families for g in spec.groups.values() if g.families is not None})
     return spec, load_plan(spec.files, spec.plan)
 
 

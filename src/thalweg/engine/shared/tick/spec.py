@@ -13,6 +13,7 @@ from thalweg.engine.shared.state.store import Store
 from thalweg.engine.shared.tick.cut import Cut
 from thalweg.engine.shared.tick.messages import GroupSpec, NewTuples, TickSpec
 from thalweg.engine.shared.tick.plan import Plan
+from thalweg.engine.shared.tick.shaping.shaping import TickShapes
 from thalweg.engine.shared.tick.task_assignment import Share
 from thalweg.plan.windows import BEGINNING, FOREVER
 
@@ -30,7 +31,10 @@ def tick_spec(
     held: dict[str, bytes],
     starts: tuple[int, ...] = (),
     buckets: tuple[int, ...] = (),
+    most_merged: int | None = None,
+    shapes: TickShapes | None = None,
 ) -> TickSpec:
+    shaped = shapes or TickShapes()
     return TickSpec(
         files=store.files,
         tick=cut.number,
@@ -39,7 +43,7 @@ def tick_spec(
         ranges=cut.ranges,
         landed={s: of for s, of in _landed(store, cut).items() if s in plan.stems},
         ended=cut.ended(),
-        segments=list(segments),
+        segments=[s for s in segments if shaped.is_readable(s)],
         orders=_orders(store, plan),
         floors=floors_of(cut, plan),
         started=dict(started),
@@ -51,6 +55,9 @@ def tick_spec(
         starts=starts,
         buckets=buckets,
         held=held,
+        most_merged=most_merged,
+        shapes=shaped.specs,
+        samples=shaped.samples,
     )
 
 

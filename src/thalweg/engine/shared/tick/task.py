@@ -38,7 +38,13 @@ from thalweg.engine.shared.state.segments import (
     SegmentReader,
     read_section,
 )
-from thalweg.engine.shared.tick.messages import LANDED, NewTuples, TaskReport, TickSpec
+from thalweg.engine.shared.tick.messages import (
+    LANDED,
+    NewTuples,
+    ShapeSpec,
+    TaskReport,
+    TickSpec,
+)
 from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.plan.buckets import SPACE, even
 from thalweg.plan.windows import BEGINNING
@@ -83,7 +89,8 @@ class Task:
     def _evaluate(self, flow: Flow, op: ph.AnyOp) -> pl.DataFrame:
         if not self.is_alone and not ph.is_from_streams(op) and self.plan.level_of(op) < self.level:
             # Computed at an earlier level, by this task's predecessor, and handed on.
-            empty = empty_stream if isinstance(op, ph.StreamOf | ph.TolerantOf) else empty_relation
+            is_stream = isinstance(op, ph.StreamOf | ph.TolerantOf | ph.PlacedOf | ph.DueOf)
+            empty = empty_stream if is_stream else empty_relation
             return concat(self.inbox.get(carried(self, flow, op), []), empty(op.types))
         return self._kernels[type(op)](self, flow, op)
 
@@ -209,6 +216,10 @@ class Task:
     def order(self, op: ph.Join, start: int) -> list[int]:
         """In which order one input's delta probes the others."""
         return self.spec.orders[self.plan.name_of(op)][start]
+
+    def shape(self, flow: Flow, op: ph.Join) -> ShapeSpec | None:
+        """What a join keeps beside windows; None: nothing."""
+        return self.spec.shapes.get(self.plan.place_of(flow, op))
 
     def record(self, op: ph.Join, start: int, target: int, probed: int, matched: int) -> None:
         counts = self.report.matches.setdefault(f"{self.plan.name_of(op)}/{start}/{target}", [0, 0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -11,6 +11,7 @@ import msgspec
 from thalweg.engine.shared.compile.planning import Run, make_plan
 from thalweg.engine.shared.groups.cost_model import Observed
 from thalweg.engine.shared.groups.roster import Roster
+from thalweg.engine.shared.state.frozen import Frozen
 from thalweg.engine.shared.state.holds import Holds
 from thalweg.engine.shared.state.manifest import Manifest
 from thalweg.engine.shared.state.names import stem_table
@@ -20,11 +21,12 @@ from thalweg.engine.shared.tick.cut import Cut, IsIdle, Log, begins, write_cut
 from thalweg.engine.shared.tick.delivery import Delivery
 from thalweg.engine.shared.tick.division import Division
 from thalweg.engine.shared.tick.executors import Executor
-from thalweg.engine.shared.tick.measures import Tick, added, phases_of, rows_by_run
+from thalweg.engine.shared.tick.measures import Tick, added, phases_of, rows_by_run, share_on_cpu
 from thalweg.engine.shared.tick.messages import TaskReport
-from thalweg.engine.shared.tick.plan import Plan
+from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.engine.shared.tick.plan_files import PlanFiles
 from thalweg.engine.shared.tick.runner import read_report
+from thalweg.engine.shared.tick.shaping.shaping import Shaping, TickShapes
 from thalweg.engine.shared.tick.spec import tick_spec
 from thalweg.engine.shared.tick.task_assignment import Share, shares
 from thalweg.plan.catalog import StreamDef
@@ -32,6 +34,8 @@ from thalweg.plan.windows import BEGINNING
 
 ROWS_FOR_MORE_TASKS = 50_000  # below this, one task is quicker than several and a shuffle
 SECONDS_FOR_MORE_TASKS = 0.25  # of all runs in a tick; below this, a second task does not pay
+# What is merged while state is copied to another node has to be copied again.
+MERGED_WHILE_COPIED = 1 << 17  # bytes
 CHANGES_BEFORE_REDUCING = 100_000  # of a relation, that are kept as they came; 0: none
 
 
@@ -60,11 +64,14 @@ class Ticks:
         observed: Observed,
         settings: TickSettings,
         holds: Holds,
+        frozen: Frozen,
+        shaping: Shaping,
     ) -> None:
         self._store, self._manifest, self._roster, self._streams = store, manifest, roster, streams
         self.executor = executor
         self._delivery, self._commit, self._plan_files = delivery, commit, plan_files
         self._observed, self._settings, self._holds = observed, settings, holds
+        self._frozen, self.shaping = frozen, shaping
         self._plan: tuple[object, Plan] | None = None  # with what it was made for
         self.division = Division()
 
@@ -76,6 +83,11 @@ class Ticks:
         if self._plan is None or self._plan[0] != wanted:
             self._plan = wanted, self.plan_for(self._roster.runs)
         return self._plan[1]
+
+    @property
+    def last_flows(self) -> Sequence[Flow]:
+        """Of the plan that was made last, for those who look at it while others tick."""
+        return () if self._plan is None else self._plan[1].flows
 
     def plan_for(self, runs: Mapping[str, Run]) -> Plan:
         stems = self._store.inputs.stems()
@@ -103,6 +115,7 @@ class Ticks:
             logs=self._logs(),
             successors=[r.flow for r in self._roster.successors()],
             held=self._holds.least(),
+            frozen={r.flow for n in self._frozen if (r := self._roster.run_of(n)) is not None},
         )
 
     def _logs(self) -> dict[str, Log]:
@@ -130,12 +143,13 @@ class Ticks:
         """A tick as it was written down."""
         plan = self._plan_of(cut)
         marks = [began, time.perf_counter()]
-        reports = self._execute(cut, plan)
+        shapes = self.shaping.for_tick(cut, plan)
+        reports = self._execute(cut, plan, shapes)
         marks.append(time.perf_counter())
         rows_out = self._delivery(cut, reports)
         marks.append(time.perf_counter())
         begun = [r.name for r in self._begun(cut)]
-        self._commit(plan, cut, self._streams, reports, self._delivery.outlet, begun)
+        self._commit(plan, cut, self._streams, reports, self._delivery.outlet, shapes, begun)
         self._roster.settle(begun)
         seconds = added([r.seconds for r in reports])
         self._observed.record(cut.rows, rows_by_run(reports), seconds)
@@ -151,6 +165,7 @@ class Ticks:
             tasks,
             seconds,
             phases_of(marks, sum(r.busy_s for r in reports) / tasks),
+            share_on_cpu(reports),
         )
 
     def _held(self, cut: Cut) -> dict[str, bytes]:
@@ -164,7 +179,8 @@ class Ticks:
         What it writes is listed nowhere, and the tick itself writes over it.
         """
         runs = self._roster.runs
-        self._execute(cut, self.plan_for({n: runs[n] for n in names}))
+        plan = self.plan_for({n: runs[n] for n in names})
+        self._execute(cut, plan, self.shaping.for_tick(cut, plan))
 
     def _plan_of(self, cut: Cut) -> Plan:
         """The plan that the cut was made for: after a crash, newer queries have to wait."""
@@ -176,7 +192,7 @@ class Ticks:
         }
         return self.plan if len(known) == len(runs) else self.plan_for(known)
 
-    def _execute(self, cut: Cut, plan: Plan) -> list[TaskReport]:
+    def _execute(self, cut: Cut, plan: Plan, shapes: TickShapes) -> list[TaskReport]:
         divided: tuple[Share, ...] = ()
         if cut.tasks == 1:
             least_s = self._settings.seconds_for_more_tasks
@@ -194,6 +210,8 @@ class Ticks:
             held=self._held(cut),
             starts=self.division.starts(cut.tasks) if cut.tasks > 1 else (),
             buckets=self.division.buckets if cut.tasks > 1 else (),
+            most_merged=MERGED_WHILE_COPIED if self._frozen.are_copied else None,
+            shapes=shapes,
         )
         encoded = msgspec.msgpack.encode(spec)
         packed = self.executor.run(encoded, cut.tasks, plan.depth, len(divided) or 1)

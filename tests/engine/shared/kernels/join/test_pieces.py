@@ -39,7 +39,7 @@ def test_a_case_in_pieces(case: Case):
     check(shared_engine, case)
 
 
-@settings(max_examples=examples(15), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(8), suppress_health_check=list(HealthCheck))
 @given(workloads(queries=2), st.sampled_from([1, 2]))
 def test_drawn_workloads_in_pieces(workload: Workload, tasks: int):
     def engine(*args):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 
+import numpy as np
 import polars as pl
 
 from thalweg.engine.shared.expressions.functions.comparing import (
@@ -17,6 +18,10 @@ from thalweg.engine.shared.expressions.functions.comparing import (
     unequal,
 )
 from thalweg.engine.shared.expressions.functions.forms import Table, plain
+from thalweg.engine.shared.state.hashing import hash_columns
+from thalweg.plan.buckets import BUCKETS, SPACE
+
+_NARROW = np.uint64((SPACE // BUCKETS).bit_length() - 1)  # bits of a hash within a bucket
 
 
 def _in(x: pl.Expr, *others: pl.Expr) -> pl.Expr:
@@ -26,6 +31,11 @@ def _in(x: pl.Expr, *others: pl.Expr) -> pl.Expr:
 def _extreme(pick: Callable[..., pl.Expr], args: tuple[pl.Expr, ...]) -> pl.Expr:
     known = reduce(lambda x, y: x & y, [a.is_not_null() for a in args])
     return pl.when(known).then(pick(*args))
+
+
+def _buckets(column: pl.Series) -> pl.Series:
+    """Ranges of the hash by which state is kept, so that a bucket means the same everywhere."""
+    return pl.Series(column.name, (hash_columns([column]) >> _NARROW).astype(np.int64))
 
 
 CONDITIONS: Table = {
@@ -43,6 +53,7 @@ CONDITIONS: Table = {
     "is_not_null": plain(lambda a: a.is_not_null()),
     "in": plain(_in),
     "coalesce": plain(lambda *a: pl.coalesce(*a)),
+    "bucket": plain(lambda a: a.map_batches(_buckets, return_dtype=pl.Int64)),
     "nullif": plain(lambda a, b: pl.when(equal(a, b).fill_null(False)).then(None).otherwise(a)),
     "greatest": plain(lambda *a: _extreme(pl.max_horizontal, a)),
     "least": plain(lambda *a: _extreme(pl.min_horizontal, a)),

@@ -1,14 +1,16 @@
 """MJoin over SteMs: Δ(A ⋈ B ⋈ C) = ΔA ⋈ B' ⋈ C' ∪ A ⋈ ΔB ⋈ C' ∪ A ⋈ B ⋈ ΔC.
 
-Each input's delta probes the other inputs one after the other; no intermediate result is kept
-(DHTJoin 2.1.2, COSMOS ch. 5). A' is A with ΔA: which rows are old and which are new is told by
-their start, so a base stream needs no second copy. The order of probing comes with the tick.
+Each input's delta probes the other inputs one after the other (DHTJoin 2.1.2, COSMOS ch. 5); where
+it pays, intermediate results are kept (`shapes`), and probed instead of their inputs. A' is A with
+ΔA: which rows are old and which are new is told by their start, so a base stream needs no second
+copy. The order of probing comes with the tick.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -25,13 +27,15 @@ from thalweg.engine.shared.frames import (
     name,
 )
 from thalweg.engine.shared.kernels.coalesce import coalesced
+from thalweg.engine.shared.kernels.join.kept import Keeping
 from thalweg.engine.shared.kernels.join.prefixes import Prefix, Route, routes_in
 from thalweg.engine.shared.kernels.join.probe import Rows, delta_of, probe, store
-from thalweg.engine.shared.kernels.join.probing import Step
+from thalweg.engine.shared.kernels.join.probing import Step, count_probes, steps
 from thalweg.engine.shared.kernels.join.shared_probe import FAR, probe_once
 from thalweg.engine.shared.kernels.linear import outputs
 from thalweg.engine.shared.kernels.source import own_source
 from thalweg.engine.shared.state.hashing import hash_columns, key_hashes
+from thalweg.engine.shared.tick.messages import Sample
 from thalweg.engine.shared.tick.plan import Flow
 from thalweg.engine.shared.tick.task import Task
 from thalweg.plan.expr import shift
@@ -39,20 +43,30 @@ from thalweg.plan.expr import shift
 
 def join(task: Task, flow: Flow, op: ph.Join) -> pl.DataFrame:
     parts = []
+    shape = task.shape(flow, op)
+    keeping = None if shape is None else Keeping(task, flow, op, shape)
     for start in range(len(op.inputs)):
         store(task, flow, op, start)
-        parts.append(_joined(task, flow, op, start))
+        parts.append(_joined(task, flow, op, start, keeping))
+    if keeping is not None:
+        keeping.write()
+    sample = task.spec.samples.get(task.plan.place_of(flow, op))
+    if sample is not None:
+        _look_beside(task, flow, op, sample)
     return concat(parts, empty_relation(op.types))
 
 
-def _joined(task: Task, flow: Flow, op: ph.Join, start: int) -> pl.DataFrame:
+def _joined(
+    task: Task, flow: Flow, op: ph.Join, start: int, keeping: Keeping | None
+) -> pl.DataFrame:
     routes = task.once("routes", lambda: routes_in(task))
     route = routes[flow.name, task.plan.name_of(op), start]
     way = _Way(task, flow, op, start, route)
     counts: Counts = []
     parts: list[pl.DataFrame] = []
     compact = COMPACTED_FROM
-    for rows in way.rows(len(route.steps), op.wanted, route.prefixes, counts):
+    passing = None if keeping is None else partial(keeping.take, dict(route.kept))
+    for rows in way.rows(len(route.steps), op.wanted, route.prefixes, counts, passing):
         times = [pl.Series(T, rows.start), pl.Series(E, rows.end), pl.Series(W, rows.weight)]
         # With the times beside them, outputs that are constants get their height.
         parts.append(rows.data.hstack(times).select(*outputs(op.exprs), T, E, W))
@@ -63,9 +77,31 @@ def _joined(task: Task, flow: Flow, op: ph.Join, start: int) -> pl.DataFrame:
             if parts[0].height > MOST_PAIRS and task.plan.name_of(op) in _counted_pairs(task):
                 raise TooManyPairs
     for step, (probed, matched) in zip(route.steps, counts, strict=True):
-        if probed:
+        if probed and not step.kept:
             task.record(op, start, step.target, probed, matched)
+    if len(op.inputs) > 2:
+        of = task.report.probes.setdefault(task.plan.place_of(flow, op), {})
+        count_probes(of, start, route.steps, counts)
     return concat(parts, empty_relation(op.types))
+
+
+def _look_beside(task: Task, flow: Flow, op: ph.Join, sample: Sample) -> None:
+    """Let some new rows probe in another order, to see how many they would meet."""
+    planned = steps(op, sample.start, sample.order)
+    way = _Way(task, flow, op, sample.start, Route(planned, ()))
+    rows, counts = way.begin(op.wanted[sample.start]), []
+    for step in planned:
+        rows = rows.some(SAMPLED)
+        if not len(rows):
+            break
+        of = op.wanted[step.target]
+        found = list(probe(task, flow, op, sample.start, step, rows, of))
+        counts.append([len(rows), sum(map(len, found))])
+        if not found:
+            break
+        rows = found[0]
+    of = task.report.sampled.setdefault(task.plan.place_of(flow, op), {})
+    count_probes(of, sample.start, planned, counts)
 
 
 class TooManyPairs(RuntimeError):
@@ -95,11 +131,13 @@ def _counted_pairs(task: Task) -> frozenset[str]:
     return task.once("counted pairs", find)
 
 
+SAMPLED = 256  # rows, at every step
 COMPACTED_FROM = 1 << 19  # rows of a join's result
 MOST_PAIRS = 1 << 22  # that are counted in a tick; each takes up to 0.4 KB
 SHARED_UPTO = 1 << 21  # rows that joins have in common; more are made by each of them in pieces
 
 Counts = list[list[int]]  # rows that probed and rows that matched, step by step
+Passing = Callable[[int, Rows], None]  # who looks at rows after each step
 
 
 @dataclass(frozen=True)
@@ -117,13 +155,18 @@ class _Way:
         return self.route.steps
 
     def rows(
-        self, length: int, wanted: list[list[int]], prefixes: Sequence[Prefix], counts: Counts
+        self,
+        length: int,
+        wanted: list[list[int]],
+        prefixes: Sequence[Prefix],
+        counts: Counts,
+        passing: Passing | None = None,
     ) -> Iterator[Rows]:
         """After so many steps, in pieces, with the wanted columns of each input that is bound
         then. `counts` is complete when all are taken."""
         rows, so_far = self._first(wanted, prefixes)
         counts += [*so_far, *([0, 0] for _ in range(length - len(so_far)))]
-        return self._onward(rows, len(so_far), length, wanted, counts)
+        return self._onward(rows, len(so_far), length, wanted, counts, passing)
 
     def _first(self, wanted: list[list[int]], prefixes: Sequence[Prefix]) -> tuple[Rows, Counts]:
         """What others have found already, or the delta itself."""
@@ -134,14 +177,22 @@ class _Way:
             if found is not None:
                 rows, counts = found
                 return self._mine(rows, longest.length, wanted), [list(c) for c in counts]
-        return self._met(wanted) or (self._begin(wanted[self.start]), [])
+        return self._met(wanted) or (self.begin(wanted[self.start]), [])
 
     def _onward(
-        self, rows: Rows, done: int, length: int, wanted: list[list[int]], counts: Counts
+        self,
+        rows: Rows,
+        done: int,
+        length: int,
+        wanted: list[list[int]],
+        counts: Counts,
+        passing: Passing | None,
     ) -> Iterator[Rows]:
         """Depth first: a piece goes through all steps before the next one is made."""
         if not len(rows):
             return
+        if passing is not None:
+            passing(done, rows)
         if done == length:
             yield rows
             return
@@ -150,7 +201,7 @@ class _Way:
         of = wanted[step.target]
         for piece in probe(self.task, self.flow, self.op, self.start, step, rows, of):
             counts[done][1] += len(piece)
-            yield from self._onward(piece, done + 1, length, wanted, counts)
+            yield from self._onward(piece, done + 1, length, wanted, counts, passing)
 
     def _met(self, wanted: list[list[int]]) -> tuple[Rows, Counts] | None:
         """The rows after the first step, where many joins begin with it together."""
@@ -169,7 +220,7 @@ class _Way:
         data.columns = list(named.values())
         return Rows(data, pairs.start, pairs.end, weight), counts
 
-    def _begin(self, wanted: list[int]) -> Rows:
+    def begin(self, wanted: list[int]) -> Rows:
         """The delta's rows whose first probe this task owns."""
         first, offset = self.op.inputs[self.start], self.op.offsets[self.start]
         probe = self.steps[0].probe

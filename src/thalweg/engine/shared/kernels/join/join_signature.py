@@ -40,10 +40,10 @@ class JoinSignature:
         keys = []
         for step in self.steps:
             target = self.op.inputs[step.target]
-            if not isinstance(target, ph.Source):
+            if step.kept or not isinstance(target, ph.Source):
                 break
             checks = frozenset(self._placed(step.checks))
-            how = (step.target > self.start, step.index, self._placed(step.probe), checks)
+            how = (step.sees_new, step.index, self._placed(step.probe), checks)
             key = (key, self._horizon(target), self.plan.name_of(target), how)
             keys.append(key)
         return tuple(keys)
@@ -63,7 +63,7 @@ class JoinSignature:
             self._horizon(second),
             self._placed(step.probe),
             step.index,
-            step.target > self.start,
+            step.sees_new,
         )
 
     @cached_property
@@ -90,7 +90,8 @@ class JoinSignature:
         """The first two inputs, if they are base streams under windows that do not slide."""
         inputs = self.op.inputs
         first, second = inputs[self.start], inputs[self.steps[0].target]
-        if not (isinstance(first, ph.Source) and isinstance(second, ph.Source)):
+        is_kept = bool(self.steps[0].kept)
+        if is_kept or not (isinstance(first, ph.Source) and isinstance(second, ph.Source)):
             return None
         delays = first.window.delay or second.window.delay
         return None if delays else (first, second)

@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.kernels.join.join_signature import JoinSignature
 from thalweg.engine.shared.kernels.join.probing import Step, steps
+from thalweg.engine.shared.kernels.join.shapes import Inputs
 from thalweg.engine.shared.kernels.join.shared_probe import Consumer, ProbeKey, SharedProbe
+from thalweg.engine.shared.tick.messages import ShapeSpec
 from thalweg.engine.shared.tick.plan import Flow, Plan
 from thalweg.engine.shared.tick.task import Task
 
@@ -41,12 +43,14 @@ class Route:
     prefixes: tuple[Prefix, ...]
     shared: SharedProbe | None = None  # where other joins begin, too, but not quite alike
     consumer: int = 0  # which of its consumers this join is
+    kept: tuple[tuple[int, Inputs], ...] = ()  # after how many steps what is to be kept is there
 
 
 Place = tuple[str, str, int]  # flow, join, input
 Routes = Mapping[Place, Route]
 Classes = Mapping[str, int]  # of flows: those for which the same instants become final
 OrderOf = Callable[[ph.Join, int], list[int]]
+ShapeOf = Callable[[Flow, ph.Join], ShapeSpec | None]  # None: an MJoin
 
 
 def routes_in(task: Task) -> Routes:
@@ -54,31 +58,54 @@ def routes_in(task: Task) -> Routes:
     memo, ranges = task.plan.memo, task.spec.ranges
     numbers = {instants: number for number, instants in enumerate(dict.fromkeys(ranges.values()))}
     classes = {flow: numbers[instants] for flow, instants in ranges.items()}
-    made_for = (classes, task.spec.orders)
+    made_for = (classes, task.spec.orders, task.spec.shapes)
     if memo.get("routes", (None,))[0] != made_for:
-        memo["routes"] = made_for, routes(task.plan, classes, task.order)
+        memo["routes"] = made_for, routes(task.plan, classes, task.order, task.shape)
     found: Routes = memo["routes"][1]
     return found
 
 
-def routes(plan: Plan, classes: Classes, order_of: OrderOf) -> Routes:
+def routes(
+    plan: Plan, classes: Classes, order_of: OrderOf, shape_of: ShapeOf = lambda flow, op: None
+) -> Routes:
     """Of all joins."""
-    ways = {
-        (flow.name, plan.name_of(op), start): JoinSignature(
-            plan, flow, classes[flow.name], op, start, steps(op, start, order_of(op, start))
-        )
-        for flow in plan.flows
-        for op in _joins(flow)
-        for start in range(len(op.inputs))
-    }
+    ways, kept = {}, {}
+    for flow in plan.flows:
+        for op in _joins(flow):
+            shape = shape_of(flow, op)
+            for start in range(len(op.inputs)):
+                place = flow.name, plan.name_of(op), start
+                planned = _planned(op, start, order_of, shape)
+                ways[place] = JoinSignature(plan, flow, classes[flow.name], op, start, planned)
+                kept[place] = _made_on_the_way(start, planned, shape)
     prefixes, shared_probes = _prefixes(ways.values()), _shared_probes(ways.values())
     found = {}
     for place, way in ways.items():
-        in_common = tuple(prefixes[k] for k in way.keys if k in prefixes)
+        # What is to be kept has to pass here.
+        most = min((length for length, _ in kept[place]), default=len(way.steps))
+        in_common = tuple(prefixes[k] for k in way.keys[:most] if k in prefixes)
         shared = shared_probes.get(way.probe) if way.probe is not None else None
         consumer = 0 if shared is None else shared.consumers.index(way.consumer)
-        found[place] = Route(way.steps, in_common, shared, consumer)
+        found[place] = Route(way.steps, in_common, shared, consumer, kept[place])
     return found
+
+
+def _planned(
+    op: ph.Join, start: int, order_of: OrderOf, shape: ShapeSpec | None
+) -> tuple[Step, ...]:
+    if shape is None:
+        return steps(op, start, order_of(op, start))
+    return steps(op, start, shape.orders[start], shape.kept, shape.usable)
+
+
+def _made_on_the_way(
+    start: int, planned: Iterable[Step], shape: ShapeSpec | None
+) -> tuple[tuple[int, Inputs], ...]:
+    bound, found = {start}, []
+    for length, step in enumerate(planned, 1):
+        bound.update(step.binds)
+        found += [(length, k) for k in (shape.kept if shape else ()) if bound == set(k)]
+    return tuple(found)
 
 
 def _prefixes(ways: Iterable[JoinSignature]) -> dict[Hashable, Prefix]:

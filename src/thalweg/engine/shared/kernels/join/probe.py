@@ -20,6 +20,7 @@ from thalweg.engine.shared.frames import TS, E, H, T, W, name, names
 from thalweg.engine.shared.kernels.coalesce import without_retractions
 from thalweg.engine.shared.kernels.join.candidates import Candidates, Range, by_time, fewest
 from thalweg.engine.shared.kernels.join.probing import Step, indexes
+from thalweg.engine.shared.kernels.join.shapes import kept_columns, kept_part
 from thalweg.engine.shared.kernels.source import intervals
 from thalweg.engine.shared.state import tables
 from thalweg.engine.shared.state.hashing import key_hashes, with_hash
@@ -54,6 +55,14 @@ class Rows:
             None if self.hashes is None else self.hashes[kept],
         )
 
+    def some(self, most: int) -> Rows:
+        """Not more than so many of them, evenly."""
+        if len(self) <= most:
+            return self
+        kept = np.zeros(len(self), dtype=bool)
+        kept[np.linspace(0, len(self) - 1, most).astype(np.int64)] = True
+        return self.where(kept)
+
     @staticmethod
     def joined(parts: Sequence[Rows]) -> Rows:
         if len(parts) == 1:
@@ -85,7 +94,10 @@ def _pieces(
     task: Task, flow: Flow, op: ph.Join, start: int, step: Step, rows: Rows, wanted: list[int]
 ) -> Iterator[Rows]:
     low, high = task.range_of(flow)
-    before = high if step.target > start else low  # new rows of earlier inputs had their turn
+    before = high if step.sees_new else low  # new rows of earlier inputs had their turn
+    if step.kept:
+        yield from _with_kept(task, flow, op, step, rows, before)
+        return
     target = op.inputs[step.target]
     is_source = isinstance(target, ph.Source)
     since = flow.horizon(target.stream) if isinstance(target, ph.Source) else BEGINNING
@@ -111,6 +123,33 @@ def _pieces(
                 yield _checked(op, step, *pairs.take(), columns, wanted)
     if pairs.count:
         yield _checked(op, step, *pairs.take(), columns, wanted)
+
+
+def _with_kept(
+    task: Task, flow: Flow, op: ph.Join, step: Step, rows: Rows, before: int
+) -> Iterator[Rows]:
+    """The same, where several inputs are bound at once: those parts of the join are kept."""
+    columns = [name(c) for c in kept_columns(op, step.kept)]
+    meeting = _Meeting.of(task, op, rows, step)
+    pairs = _Pairs(rows, columns)
+    stored_between = task.own_between if meeting.is_own else task.stored_between
+    table = task.state_table(flow, op, kept_part(step.kept, step.index))
+    for mapped in stored_between(table, int(rows.start.min()) + 1, before):
+        for probing, stored in tables.matches(mapped.hashes, meeting.hashes):
+            left = probing if meeting.order is None else meeting.order[probing]
+            begin = np.maximum(rows.start[left], mapped.array(T)[stored])
+            end = np.minimum(rows.end[left], mapped.array(E)[stored])
+            kept = begin < end
+            if not kept.all():
+                left, stored, begin, end = left[kept], stored[kept], begin[kept], end[kept]
+            if not len(left):
+                continue
+            weight = rows.weight[left] * mapped.array(W)[stored]
+            pairs.add(left, mapped.frame[columns][stored], begin, end, weight)
+            if pairs.count >= tables.PAIRS_AT_ONCE:
+                yield _passing(step, *pairs.take())
+    if pairs.count:
+        yield _passing(step, *pairs.take())
 
 
 class _Pairs:
@@ -212,6 +251,10 @@ def _checked(
             rows, right = rows.where(kept), right.filter(passing)
     right = right[[name(c) for c in wanted]]
     right.columns = [name(offset + c) for c in wanted]
+    return _passing(step, rows, right)
+
+
+def _passing(step: Step, rows: Rows, right: pl.DataFrame) -> Rows:
     joined = Rows(rows.data.hstack(right), rows.start, rows.end, rows.weight)
     if not step.checks:
         return joined
@@ -229,7 +272,8 @@ def _segments(
         length = target.window.length
         since = BEGINNING if length is None else earliest - length - target.window.slide
         return stem_segments(task, target.stream, step.index, since, before, own=own)
-    found = task.stored_between(_table(task, flow, op, target, step.index), earliest + 1, before)
+    table = derived_table(task, flow, op, target, step.index)
+    found = task.stored_between(table, earliest + 1, before)
     _, high = task.range_of(flow)
     if before == high:
         fresh = _indexed(task, flow, target, step.index)
@@ -238,7 +282,9 @@ def _segments(
     return found
 
 
-def _table(task: Task, flow: Flow, op: ph.Join, target: ph.AnyOp, index: tuple[Expr, ...]) -> str:
+def derived_table(
+    task: Task, flow: Flow, op: ph.Join, target: ph.AnyOp, index: tuple[Expr, ...]
+) -> str:
     """A derived input's SteM, shared by all joins that are evaluated at the same level."""
     return task.state_table(flow, target, f"stem-{task.plan.level_of(op)}-{key_id(index)}")
 
@@ -271,7 +317,7 @@ def store(task: Task, flow: Flow, op: ph.Join, position: int) -> None:
         return
     low, _ = task.range_of(flow)
     for index in indexes(op, position):
-        table = _table(task, flow, op, target, index)
+        table = derived_table(task, flow, op, target, index)
 
         def write(table: str = table, index: tuple[Expr, ...] = index) -> bool:
             frame = _indexed(task, flow, target, index).frame

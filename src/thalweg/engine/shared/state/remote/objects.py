@@ -60,6 +60,9 @@ class Objects:
             self._store = from_url(url, **options)
         except BaseError as error:
             raise ValueError(_first_line(error)) from None
+        self._begin()
+
+    def _begin(self) -> None:
         self._discarding = threading.Lock()
         self._discarded: list[str] = []
         self._counting = threading.Lock()
@@ -153,4 +156,8 @@ def _first_line(error: BaseException) -> str:
 @lru_cache(maxsize=64)
 def objects_at(url: str) -> Objects:
     """One client of a store in a process, with its connections."""
+    if url.startswith("node://"):
+        from thalweg.engine.shared.state.remote.node_objects import NodeObjects
+
+        return NodeObjects(url)
     return Objects(url)

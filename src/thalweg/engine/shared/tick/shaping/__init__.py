@@ -1,0 +1,1 @@
+"""Which shape each join has: measured, weighed, and changed between ticks."""
