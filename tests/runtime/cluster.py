@@ -90,6 +90,6 @@ class Cluster:
         self.nodes.append(again)
         return again
 
-    def wait_until_all_know_all(self, within_s=10.0):
+    def wait_until_all_know_all(self):
         everybody = self.addresses
-        eventually(lambda: all(n.up() == everybody - {n.address} for n in self), within_s)
+        eventually(lambda: all(n.up() == everybody - {n.address} for n in self))

@@ -1,6 +1,6 @@
 """Links between sockets that can be slowed, cut and healed: TCP relays on loopback.
 
-A relay knows nothing of what it carries: it serves the nodes' messages and Arrow Flight alike.
+A link knows nothing of what it carries: it serves the nodes' messages and Arrow Flight alike.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ MOST_UNDER_WAY = 64  # chunks in one direction of a connection; then its sender 
 TO_TARGET, BACK = "to the target", "back"
 
 
-class Relay:
-    """Whoever connects to `host:port` of this talks to the target.
+class Link:
+    """Carries connections that it is given; what becomes of them can be changed at any time.
 
     - `delay(seconds)`: each byte takes so much longer.
     - `throttle(bytes_per_s)`: of all connections together, each way; None is full speed.
@@ -25,9 +25,7 @@ class Relay:
     - `hang_up()`: all connections break now. `refuse()`: and no new ones, until `heal()`.
     """
 
-    def __init__(self, target):
-        host, port = target.rsplit(":", 1) if isinstance(target, str) else target
-        self.target = (host, int(port))
+    def __init__(self):
         self.carried = {TO_TARGET: 0, BACK: 0}  # bytes
         self.connections = 0  # so far
         self._delay_s = 0.0
@@ -36,15 +34,10 @@ class Relay:
         self._cut = set()
         self._refusing = False
         self._writers = set()
-        self._socket = socket.socket()
-        self._socket.bind(("127.0.0.1", 0))
-        self._socket.listen(128)
-        self.host, self.port = self._socket.getsockname()
-        self.address = f"{self.host}:{self.port}"
         self._loop = asyncio.new_event_loop()
         self._changed = None
         self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="relay", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="link", daemon=True)
         self._thread.start()
         self._ready.wait()
 
@@ -83,6 +76,15 @@ class Relay:
 
         self._do(act)
 
+    def take(self, connection, target):
+        """A socket that somebody has connected, who shall talk to the target."""
+
+        async def taking():
+            reader, writer = await asyncio.open_connection(sock=connection)
+            await self._carry_both(reader, writer, target)
+
+        asyncio.run_coroutine_threadsafe(taking(), self._loop)
+
     def close(self):
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -94,18 +96,17 @@ class Relay:
             async with self._changed:
                 self._changed.notify_all()
 
-        asyncio.run_coroutine_threadsafe(acting(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(acting(), self._loop).result(60)
 
-    # --- on the relay's thread ---
+    # --- on the link's thread ---
 
     def _run(self):
         asyncio.set_event_loop(self._loop)
         self._changed = asyncio.Condition()
-        start = asyncio.start_server(self._connected, sock=self._socket)
-        server = self._loop.run_until_complete(start)
+        self._begin()
         self._loop.call_soon(self._ready.set)
         self._loop.run_forever()
-        server.close()
+        self._end()
         tasks = asyncio.all_tasks(self._loop)
         for task in tasks:
             task.cancel()
@@ -114,11 +115,17 @@ class Relay:
         self._loop.run_until_complete(asyncio.sleep(0))
         self._loop.close()
 
+    def _begin(self):
+        pass
+
+    def _end(self):
+        pass
+
     def _hang_up(self):
         for writer in self._writers:
             writer.transport.abort()
 
-    async def _connected(self, reader, writer):
+    async def _carry_both(self, reader, writer, target):
         self._writers.add(writer)
         there = None
         try:
@@ -126,7 +133,7 @@ class Relay:
                 return
             self.connections += 1
             await self._passes(TO_TARGET)
-            from_target, there = await asyncio.open_connection(*self.target)
+            from_target, there = await asyncio.open_connection(*target)
             self._writers.add(there)
             ways = [
                 asyncio.ensure_future(self._carry(reader, there, TO_TARGET)),
@@ -186,6 +193,30 @@ class Relay:
             start_s = max(self._loop.time(), self._free_at_s[way])
             self._free_at_s[way] = start_s + size / self._bytes_per_s
             await asyncio.sleep(self._free_at_s[way] - self._loop.time())
+
+
+class Relay(Link):
+    """Whoever connects to `host:port` of this talks to the target."""
+
+    def __init__(self, target):
+        host, port = target.rsplit(":", 1) if isinstance(target, str) else target
+        self.target = (host, int(port))
+        self._socket = socket.socket()
+        self._socket.bind(("127.0.0.1", 0))
+        self._socket.listen(128)
+        self.host, self.port = self._socket.getsockname()
+        self.address = f"{self.host}:{self.port}"
+        super().__init__()
+
+    def _begin(self):
+        start = asyncio.start_server(self._connected, sock=self._socket)
+        self._server = self._loop.run_until_complete(start)
+
+    def _end(self):
+        self._server.close()
+
+    async def _connected(self, reader, writer):
+        await self._carry_both(reader, writer, self.target)
 
 
 class Mesh:

@@ -55,8 +55,8 @@ class LiveWorld:
 
     def call(self, address, protocol, request):
         """Until all that it caused in its node was delivered."""
-        values = self._drivers[address].call(protocol, request).result(10)
-        end_s = time.monotonic() + 10
+        values = self._drivers[address].call(protocol, request).result(120)
+        end_s = time.monotonic() + 120
         while not all(any(v is seen for seen in self._seen) for v in values):
             assert time.monotonic() < end_s
             time.sleep(0.0005)

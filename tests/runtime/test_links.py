@@ -66,7 +66,7 @@ def test_a_delay_is_paid_each_way(echo_server):
         relay.delay(0.1)
         began_s = time.monotonic()
         there_and_back(connection, b"x")
-        assert 0.2 <= time.monotonic() - began_s < 1
+        assert 0.2 <= time.monotonic() - began_s < 30
 
 
 @pytest.mark.parametrize("ways", [(), (TO_TARGET,), (BACK,)])
@@ -101,7 +101,7 @@ def test_a_throttled_link_takes_its_time(echo_server):
         relay.throttle(100_000)
         began_s = time.monotonic()
         there_and_back(connection, b"x" * 30_000)
-        assert 0.3 <= time.monotonic() - began_s < 3
+        assert 0.3 <= time.monotonic() - began_s < 30
 
 
 def test_a_mesh_parts_whom_it_is_told_to_part(echo_server):

@@ -94,11 +94,9 @@ def test_both_sides_of_a_partition_find_each_other_again(tmp_path):
         sides = [{n.address for n in side} for side in (one, other)]
         cluster.mesh.partition(*sides)
         for side, addresses in zip((one, other), sides, strict=True):
-            eventually(
-                lambda s=side, a=addresses: all(n.up() == a - {n.address} for n in s), within_s=15
-            )
+            eventually(lambda s=side, a=addresses: all(n.up() == a - {n.address} for n in s))
         cluster.mesh.heal()
-        cluster.wait_until_all_know_all(within_s=15)
+        cluster.wait_until_all_know_all()
 
 
 def test_members_on_slow_links_know_each_other_all_the_same(tmp_path):
@@ -114,7 +112,7 @@ def test_members_on_slow_links_know_each_other_all_the_same(tmp_path):
 def test_a_ring_forms_answers_and_closes_again(tmp_path):
     with Cluster(tmp_path, on_chord, 6, listen_to=("chord",)) as cluster:
         cluster[0].driver.call("chord", Create()).result(5)
-        eventually(lambda: ring_is_right(cluster), within_s=20)
+        eventually(lambda: ring_is_right(cluster))
         key = id_of("a key")
         owner = min(cluster.addresses, key=lambda a: distance(key, id_of(a)))
         for node in cluster:
@@ -123,9 +121,9 @@ def test_a_ring_forms_answers_and_closes_again(tmp_path):
             found = next(v for _, v in node.heard if isinstance(v, Found))
             assert found.owners[0] == owner
         cluster.stop(cluster[3])
-        eventually(lambda: ring_is_right(cluster), within_s=20)
+        eventually(lambda: ring_is_right(cluster))
         cluster.add()
-        eventually(lambda: ring_is_right(cluster), within_s=20)
+        eventually(lambda: ring_is_right(cluster))
 
 
 def test_prefix_tables_fill_and_routes_agree(tmp_path):
@@ -151,11 +149,10 @@ def test_prefix_tables_fill_and_routes_agree(tmp_path):
         return [{owner(n.address, k) for n in cluster} for k in keys]
 
     with Cluster(tmp_path, build, 6) as cluster:
-        eventually(lambda: all(len(o) == 1 for o in owners(cluster)), within_s=15)
+        eventually(lambda: all(len(o) == 1 for o in owners(cluster)))
         cluster.stop(cluster[2])
         eventually(
             lambda: all(len(o) == 1 and o <= cluster.addresses for o in owners(cluster)),
-            within_s=15,
         )
 
 
@@ -164,19 +161,19 @@ def test_queries_spread_and_gossip_repairs_what_a_failure_left_out(tmp_path, kin
     with Cluster(tmp_path, gossip_on(kind), 5) as cluster:
         if kind == "chord":
             cluster[0].driver.call("chord", Create()).result(5)
-            eventually(lambda: ring_is_right(cluster), within_s=20)
+            eventually(lambda: ring_is_right(cluster))
         cluster.wait_until_all_know_all()
         for i, node in enumerate(cluster):
             node.driver.call("query-spreading", Submit(f"q{i}", "SELECT 1")).result(5)
         everything = [(f"q{i}", False) for i in range(5)]
-        eventually(lambda: tables(cluster) == [everything] * 5, within_s=15)
+        eventually(lambda: tables(cluster) == [everything] * 5)
         absent = cluster[4]
         cluster.stop(absent)
         cluster[0].driver.call("query-spreading", Drop("q1")).result(5)
         cluster[1].driver.call("query-spreading", Submit("q5", "SELECT 2")).result(5)
         cluster.restart(absent)  # with q1 on its disk, and without q5
         final = sorted([("q5", False), *((q, q == "q1") for q, _ in everything)])
-        eventually(lambda: tables(cluster) == [final] * 5, within_s=20)
+        eventually(lambda: tables(cluster) == [final] * 5)
 
 
 def test_coordinators_form_one_tree_and_mend_it(tmp_path):
@@ -195,10 +192,10 @@ def test_coordinators_form_one_tree_and_mend_it(tmp_path):
         return all(found[p][1] > height for p, height in found.values() if p is not None)
 
     with Cluster(tmp_path, build, 7) as cluster:
-        eventually(lambda: is_one_tree(cluster), within_s=20)
+        eventually(lambda: is_one_tree(cluster))
         (root,) = (n for n in cluster if n.read("coordinators", lambda t: t.place.parent) is None)
         cluster.stop(root)
-        eventually(lambda: is_one_tree(cluster), within_s=20)
+        eventually(lambda: is_one_tree(cluster))
 
 
 def with_catalogue():
@@ -231,7 +228,7 @@ def test_definitions_reach_everybody_and_survive_partitions_and_restarts(tmp_pat
         eventually(lambda: "bids" not in names(one)[1])
         assert "bids" in names(other)[0]
         cluster.mesh.heal()
-        eventually(lambda: names(cluster)[1:] == names(cluster)[:-1], within_s=20)
+        eventually(lambda: names(cluster)[1:] == names(cluster)[:-1])
         everything = names(cluster)[0]
         assert set(everything.values()) == {f"at {one[0].address}", f"at {other[0].address}"}
         assert len(everything) == 2
@@ -241,4 +238,4 @@ def test_definitions_reach_everybody_and_survive_partitions_and_restarts(tmp_pat
         cluster.stop(restarted)
         first.driver.call("catalogue", Put("cold", "view", "two")).result(5)
         cluster.restart(restarted)
-        eventually(lambda: names(cluster) == [{**everything, "cold": "two"}] * 4, within_s=20)
+        eventually(lambda: names(cluster) == [{**everything, "cold": "two"}] * 4)

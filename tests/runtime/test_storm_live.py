@@ -103,10 +103,10 @@ class Storm:
 def test_after_a_storm_all_agree_and_nothing_acknowledged_is_lost(tmp_path):
     with Cluster(tmp_path, build, 6, relays=True) as cluster:
         cluster[0].driver.call("chord", Create()).result(5)
-        cluster.wait_until_all_know_all(30)
+        cluster.wait_until_all_know_all()
         storm = Storm(cluster, seed=1)
         storm.rage(STORM_S)
-        cluster.wait_until_all_know_all(60)
+        cluster.wait_until_all_know_all()
 
         def agree():
             found = [n.read("catalogue", lambda c: (c.table.hashes, c.names())) for n in cluster]

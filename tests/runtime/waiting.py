@@ -1,9 +1,9 @@
-"""Waiting for what live nodes reach in their own time."""
+"""Waiting for what live nodes reach in their own time: patiently, since machines are busy."""
 
 import time
 
 
-def eventually(check, within_s=10.0, every_s=0.02):
+def eventually(check, within_s=180.0, every_s=0.02):
     """The first true answer of `check`; if none comes in time, fail with its last one."""
     end_s = time.monotonic() + within_s
     while True:

@@ -1,14 +1,14 @@
 """Streams that are at home elsewhere give the reference's changelog, row for row.
 
 Every stream has a home of its own, and all queries run at a node that has none of them. Only the
-rows that some query wants are sent.
+rows and columns that some query wants are sent.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,10 @@ from thalweg.engine.site.publications import pieces, publication_text
 from thalweg.engine.sources.feed import Feed
 from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
 from thalweg.plan.nodes import base_streams
-from thalweg.plan.wanted_rows import wanted_rows
 from thalweg.plan.windows import BEGINNING
 from thalweg.runtime.data.messages import Range
 from thalweg.runtime.data.mirror import MirrorSource
-from thalweg.runtime.data.profiles import Where, merged, where_of
+from thalweg.runtime.data.profiles import Profile, profile_of
 from thalweg.runtime.data.routes import Route
 from thalweg.runtime.data.statements import mirror_text
 
@@ -53,17 +52,17 @@ class Home:
         queries: Sequence[QueryDef],
     ) -> None:
         self.stream = stream
-        where = wanted_by(queries, stream)
+        profile = wanted_by(queries, stream)
         self.engine = SharedEngine(folder / stream.name.encode().hex(), durable=False)
         self.engine.add_stream(stream)
-        text = publication_text(stream, "pub/it", 0, where)
+        text = publication_text(stream, "pub/it", 0, profile.where, profile.columns)
         catalog = Catalog().with_definition(stream)
         (self.query,) = compile_script(text, catalog).queries
         self.engine.add_queries([self.query])
         self.engine.landing.declare(stream, list(partitions))
         text = mirror_text(stream, "home", "pub/it")
         (self.mirror,) = compile_script(text).catalog.streams()
-        routes = (Route("pub/it", where),)
+        routes = (Route("pub/it", profile.where, columns=profile.columns),)
         self.source = MirrorSource(self.mirror, "home", lambda: routes, _nobody, lambda: (0, None))
         self.since = BEGINNING
 
@@ -81,13 +80,10 @@ class Home:
                 self.since = piece.upto  # else all of it is read anew
 
 
-def wanted_by(queries: Sequence[QueryDef], stream: StreamDef) -> Where | None:
-    """Which rows of a stream these queries can need."""
-    found: Where | None = ()
-    for query in queries:
-        if stream in base_streams(query.plan):
-            found = merged(found, where_of(stream, wanted_rows(query.plan, stream.name)))
-    return found or None
+def wanted_by(queries: Sequence[QueryDef], stream: StreamDef) -> Profile:
+    """What these queries can need of a stream."""
+    found = [profile_of(q.plan, stream) for q in queries if stream in base_streams(q.plan)]
+    return reduce(lambda one, other: one.merged(stream, other), found) if found else Profile()
 
 
 def _nobody() -> Any:

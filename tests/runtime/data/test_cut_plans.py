@@ -41,8 +41,8 @@ from thalweg.runtime.data.messages import Range
 from thalweg.runtime.data.mirror import MirrorSource
 from thalweg.runtime.data.routes import Route
 from thalweg.runtime.data.statements import mirror_text
-from thalweg.runtime.network.deploying import PLANNED, plan_queries
 from thalweg.runtime.network.measuring import NodeMeasure, StreamMeasure
+from thalweg.runtime.network.placing.deploying import PLANNED, plan_queries
 
 WAYS = int(os.environ.get("THALWEG_CUTS", "0"))
 CASES = all_cases() if WAYS else all_cases()[::8]
@@ -222,7 +222,7 @@ def test_cases_where_strategies_put_them(case: Case, way: int) -> None:
 
 
 @settings(
-    max_examples=100 * WAYS or 20,
+    max_examples=100 * WAYS or 10,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     deadline=None,
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -18,6 +19,7 @@ from thalweg.engine.site.publications import MIRRORS, needs_of
 from thalweg.engine.site.settings import SiteSettings
 from thalweg.engine.sources.feed import Source
 from thalweg.plan.catalog import StreamDef
+from thalweg.runtime.data import mirror
 from thalweg.runtime.data.client import DataClient, NotServed, Unreachable
 from thalweg.runtime.data.messages import Acknowledge, Close, Open, Opened, Read
 from thalweg.runtime.data.mirror import MirrorSource
@@ -111,7 +113,7 @@ def said(site: Site, query: str) -> list[tuple[object, ...]]:
     return [row for page in site.results(query) for row in page.emission.rows.iter_rows()]
 
 
-def eventually(is_so: Callable[[], bool], within_s: float = 20.0) -> None:
+def eventually(is_so: Callable[[], bool], within_s: float = 180.0) -> None:
     until = time.monotonic() + within_s
     while not is_so():
         assert time.monotonic() < until, "it has not come to pass"
@@ -212,6 +214,45 @@ def test_a_home_that_was_away_is_waited_for(pair: Pair) -> None:
     push(pair.home, (3, 1, "c"), (20, 2, "d"))
     same_at_both(pair, "q", 20)
     eventually(lambda: feed.error is None)
+
+
+def test_a_home_that_is_back_is_not_called_unreachable_though_it_is_quiet(pair: Pair) -> None:
+    both(pair, "CREATE QUERY q AS SELECT k, v FROM S [Range 6]")
+    push(pair.home, (1, 1, "a"), (2, 2, "b"))
+    eventually(lambda: frontier(pair.reader, "q") >= 2)
+    address = pair.server.address
+    pair.close_home()
+    feed = pair.reader.feeds.find("S")
+    assert feed is not None
+    eventually(lambda: "home can't be reached since" in (feed.error or ""))
+    pair.open_home(address)
+    eventually(lambda: feed.error is None)
+
+
+def test_who_has_not_been_heard_since_the_start_may_be_starting_too(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both(pair, "CREATE QUERY q AS SELECT k, v FROM S [Range 6]")
+    address = pair.server.address
+    pair.reader.close()
+    pair.close_home()
+    asked = []
+    read = DataClient.read
+
+    def counted(client: DataClient, ticket: Read) -> Any:
+        asked.append(ticket)
+        return read(client, ticket)
+
+    monkeypatch.setattr(DataClient, "read", counted)
+    monkeypatch.setattr(mirror, "BEGINS_WITHIN_S", 3600.0)
+    pair.open_reader()
+    eventually(lambda: len(asked) > 3)
+    feed = pair.reader.feeds.find("S")
+    assert feed is not None
+    assert feed.error is None
+    pair.open_home(address)
+    push(pair.home, (3, 1, "c"), (20, 2, "d"))
+    same_at_both(pair, "q", 20)
 
 
 def test_a_link_that_is_cut_slow_or_breaks_costs_time_and_nothing_else(pair: Pair) -> None:

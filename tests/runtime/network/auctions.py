@@ -33,6 +33,7 @@ class Auctions:
     bids: str = "n1"
     sold: str = "n2"
     proxy: str = "n3"
+    by: tuple[str, ...] = ()  # nodes that are asked first to pass rows on
     pushed: int = 1
     tried: dict[str, list[int]] = field(default_factory=dict)  # where batches end
 
@@ -70,13 +71,14 @@ class Auctions:
                 ends.append(upto)
             for low, high in pairwise(ends):
                 given = self.rows(stream, low, high)
-                self.network.push([home], f"{stream}{self.word}", given, f"{stream}{low}")
+                name, nodes = f"{stream}{self.word}", [*self.by, home]
+                self.network.push(nodes, name, given, f"{stream}{low}")
         self.pushed = upto
 
     def final(self, name: str) -> int:
         return self.network.final(f"{name}{self.word}", self.proxy)
 
-    def reaches(self, instant: int, *names: str, within_s: float = 60.0) -> None:
+    def reaches(self, instant: int, *names: str, within_s: float = 180.0) -> None:
         for name in names or QUERIES:
             eventually(lambda n=name: self.final(n) >= instant, within_s)  # type: ignore[misc]
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.runtime.doors import Doors
 
 from thalweg.api.network.deployed import encode_placement
 from thalweg.api.network.forwarding import HERE
-from thalweg.cli.network.running import Running, Wanted, is_running, start, stop
+from thalweg.cli.network.running import Running, Wanted, is_running, meet, start, stop
 from thalweg.cql import compile_script
 from thalweg.engine.site import IN_PROCESS
 from thalweg.plan.cutting import places
@@ -25,10 +27,20 @@ from thalweg.runtime.network.measuring import Task
 
 
 class Network:
-    def __init__(self, folder: Path, count: int = 3, *options: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        count: int = 3,
+        *options: str,
+        wanted: Sequence[Wanted] = (),
+        doors: bool = False,
+    ) -> None:
+        """With doors, links between nodes can be cut and slowed."""
+        self.doors = Doors(folder) if doors else None
+        self._wanted = {w.name: w for w in wanted}
         self.folder, self._options = folder, ["--tick-interval-ms", "5", *options]
         self.nodes: dict[str, Running] = {}
-        self._names = [f"n{number + 1}" for number in range(count)]
+        self._names = list(self._wanted) or [f"n{number + 1}" for number in range(count)]
         self.begin_all()
 
     def __enter__(self) -> Network:
@@ -38,7 +50,12 @@ class Network:
         for node in self.nodes.values():
             with suppress(ProcessLookupError):
                 os.kill(node.pid, signal.SIGCONT)
-        assert stop(list(self.nodes.values())) == []
+        if self.doors is not None:
+            self.doors.heal()
+        left = stop(list(self.nodes.values()))
+        if self.doors is not None:
+            self.doors.close()
+        assert left == []
 
     def begin_all(self) -> None:
         away = [n for n in self._names if n not in self.nodes or not is_running(self.nodes[n])]
@@ -46,11 +63,17 @@ class Network:
             self.begin(away.pop(0))
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(self.begin, away))
+        meet(list(self.nodes.values()))
 
     def begin(self, name: str) -> None:
         join = [n.address for other, n in list(self.nodes.items()) if other != name][:1]
-        wanted = Wanted(name, master=IN_PROCESS)
-        self.nodes[name] = start(wanted, self.folder, join, self._options)
+        wanted = self._wanted.get(name) or Wanted(name, master=IN_PROCESS)
+        behind = [] if self.doors is None else self.doors.options(name)
+        if behind:
+            wanted = replace(wanted, port=0)  # a door has chosen it
+        running = start(wanted, self.folder, join, [*self._options, *behind])
+        url = running.url if self.doors is None else self.doors.url(name)
+        self.nodes[name] = replace(running, url=url)
 
     def kill(self, name: str) -> None:
         os.kill(self.nodes[name].pid, signal.SIGKILL)
@@ -64,7 +87,7 @@ class Network:
 
     def ask(self, node: str, method: str, path: str, **options: Any) -> httpx.Response:
         url = self.nodes[node].url + path
-        with httpx.Client(trust_env=False, timeout=httpx.Timeout(10, connect=2)) as client:
+        with httpx.Client(trust_env=False, timeout=httpx.Timeout(40, connect=5)) as client:
             return client.request(method, url, **options)
 
     def cql(self, node: str, text: str, strategy: str = "local") -> None:
@@ -104,23 +127,24 @@ class Network:
         patiently(lambda: self.ask(next(tried), "POST", path, json=rows))
 
 
-def patiently(ask: Callable[[], httpx.Response], within_s: float = 60.0) -> httpx.Response:
-    until = time.monotonic() + within_s
+def patiently(ask: Callable[[], httpx.Response], within_s: float = 180.0) -> httpx.Response:
+    until, was_lost = time.monotonic() + within_s, False
     while True:
         try:
             answer = ask()
-            if answer.is_success:
+            # What was asked may have been done, and only the answer was lost.
+            if answer.is_success or (was_lost and "there already is" in answer.text):
                 return answer
             # News of a stream takes a moment to reach all nodes.
             is_unheard = "there is no stream" in answer.text
-            assert is_unheard or answer.status_code in (429, 503), answer.text
+            assert is_unheard or answer.status_code in (429, 503), f"{answer.url}: {answer.text}"
         except httpx.TransportError:
-            pass
+            was_lost = True
         assert time.monotonic() < until, "nobody answers"
         time.sleep(0.1)
 
 
-def eventually(is_so: Callable[[], bool], within_s: float = 60.0) -> None:
+def eventually(is_so: Callable[[], bool], within_s: float = 180.0) -> None:
     until = time.monotonic() + within_s
     while not is_so():
         assert time.monotonic() < until, "it has not come to pass"

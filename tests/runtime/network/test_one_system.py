@@ -92,6 +92,20 @@ def test_what_nothing_reads_any_more_is_not_sent(nodes: dict[str, LiveNode]) -> 
     a.http.delete("/streams/Bids").raise_for_status()
 
 
+def test_a_node_that_is_down_is_told_later_what_is_not_read_any_more(
+    nodes: dict[str, LiveNode],
+) -> None:
+    a, b, _ = nodes.values()
+    a.cql(STREAMS)
+    b.cql("CREATE QUERY dear AS SELECT * FROM Bids [Now] WHERE price > 10")
+    b.shared.down.add("a")
+    b.cql("DROP QUERY dear")
+    assert a.node.data.publications.names() == ["pub/Bids>b.1"], "it was not asked"
+    b.shared.down.clear()
+    b.node.mirrors.give_back(())
+    assert a.node.data.publications.names() == []
+
+
 def test_bare_queries_get_names_that_nobody_has(nodes: dict[str, LiveNode]) -> None:
     a, b, c = nodes.values()
     a.cql(STREAMS)
@@ -170,6 +184,11 @@ def test_explain_says_where_a_query_runs_and_what_it_waits_for(nodes: dict[str, 
     assert "q at node b" in text
     assert "Bids from a: final up to 5" in text
     assert "replayable" in text
+    # From the landing at a on, with the way to b.
+    (told,) = [q for q in c.http.get("/queries").json() if q["name"] == "q"]
+    assert told["pr"] > told["cpr"] > 0
+    assert told["delay_ms"] > 0
+    assert "between them" in text
     assert "lossy" in c.http.get("/queries/r/placed").text
     a.close()
     eventually(lambda: "waits: a can't be reached" in c.http.get("/queries/q/placed").text)

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtime.network.nodes import LiveNode, Shared, eventually
-from tests.runtime.network.test_fragments import (
+from tests.runtime.network.fragments.test_fragments import (
     SALES,
     STREAMS,
     fragments_at,
@@ -16,13 +15,15 @@ from tests.runtime.network.test_fragments import (
     plan_of,
     pushed,
 )
+from tests.runtime.network.nodes import LiveNode, Shared, eventually
 
-from thalweg.engine.site import SiteError, WrongUse
+from thalweg.engine.site import SiteError, Unknown, WrongUse
+from thalweg.plan.cutting import places
 from thalweg.plan.nodes import Join
 from thalweg.plan.travelling import encode_plan
 from thalweg.runtime.data.fragments import Fragment, cut_plan
-from thalweg.runtime.network.difference import Change, Running, Stays, difference
 from thalweg.runtime.network.measuring import Task
+from thalweg.runtime.network.placing.difference import Change, Running, Stays, difference
 
 
 @pytest.fixture
@@ -118,6 +119,74 @@ def test_what_runs_otherwise_than_planned_is_named(nodes: dict[str, LiveNode]) -
     assert "should run at b, which does not answer for it" in told["problems"][0]
 
 
+def problems(node: LiveNode) -> list[str]:
+    return [p for told in node.http.get("/network/check").json() for p in told["problems"]]
+
+
+def test_what_a_drain_has_moved_runs_as_planned(nodes: dict[str, LiveNode]) -> None:
+    a, b, c = nodes.values()
+    placed(c, SALES, "b")
+    pushed(a, 1, 60)
+    eventually(lambda: len(c.rows("sales")) > 20)
+    b.node.draining.begin()
+    eventually(lambda: len(fragments_at(c)) == 1)
+    assert problems(c) == []  # also while rows still come from the old place
+    pushed(a, 60, 90)
+    eventually(lambda: fragments_at(b) == [])
+    assert len(fragments_at(c)) == 1
+    assert problems(c) == []
+    c.close()
+    c.open()  # it is written down
+    assert problems(c) == []
+    for name in c.node.data.publications.names():
+        c.node.data.publications.close(name)
+    assert "should run at c, which does not answer for it" in problems(c)[0]
+
+
+def test_what_a_fragment_reads_may_move_too(nodes: dict[str, LiveNode]) -> None:
+    a, b, c = nodes.values()
+    plan = plan_of(c, SALES)
+    join = path_of(plan, Join)
+    below = next(p.path for p in places(plan) if len(p.path) > len(join))
+    made = cut_plan(plan, {join: "b", below: "a"}, "c")
+    c.node.place(SALES, made, Task("sales", encode_plan(plan), "by hand", False, (), (), (), made))
+    pushed(a, 1, 60)
+    eventually(lambda: len(c.rows("sales")) > 20)
+    assert problems(c) == []
+    (lower,) = fragments_at(a)
+    moved_by(a, lower, "c")
+    eventually(lambda: fragments_at(a) == [])
+    assert problems(c) == []
+    # With its state, and with what is known of what it reads.
+    (upper,) = fragments_at(b)
+    moved_by(b, upper, "a")
+    eventually(lambda: fragments_at(b) == [])
+    assert problems(c) == []
+    pushed(a, 60, 90)
+    eventually(lambda: c.rows("sales")[-1]["ts"] == 88)
+    for name in c.node.data.publications.names():
+        c.node.data.publications.close(name)
+    assert "should run at c, which does not answer for it" in problems(c)[0]
+
+
+def moved_by(node: LiveNode, publication: str, to: str, way: str = "precopy") -> None:
+    moving = node.node.moving
+    assert moving is not None
+    done = moving.await_end(moving.begin(publication, to, way).move, 60)
+    assert (done.state, done.error) == ("done", None)
+
+
+def test_the_old_track_of_a_move_is_no_difference(nodes: dict[str, LiveNode]) -> None:
+    a, b, c = nodes.values()
+    placed(c, SALES, "b")
+    pushed(a, 1, 60)
+    eventually(lambda: len(c.rows("sales")) > 20)
+    moved_by(b, fragments_at(b)[0], "a", "ptlb")
+    eventually(lambda: not any("~" not in name and ">c" in name for name in fragments_at(b)))
+    assert len(fragments_at(b)) == 1  # both compute
+    assert problems(c) == []
+
+
 def test_the_difference_is_by_what_is_computed(nodes: dict[str, LiveNode]) -> None:
     c = nodes["c"]
     plan = plan_of(c, SALES)
@@ -146,3 +215,26 @@ def test_the_difference_is_by_what_is_computed(nodes: dict[str, LiveNode]) -> No
     assert "lossy" in kept.why
     (other,) = difference("sales", running, cut, "c")
     assert isinstance(other, Stays)
+
+
+def test_what_is_dropped_while_it_is_taken_over_leaves_nothing_behind(
+    nodes: dict[str, LiveNode],
+) -> None:
+    a, _, c = nodes.values()
+    placed(c, SALES, "b")
+    pushed(a, 1, 100)
+    eventually(lambda: len(c.rows("sales")) > 50)
+    ((stream, fragment),) = [found for _, found in c.node.fragments.read()]
+    succeed = c.node.mirrors.succeed
+
+    def dropped_first(*given: Any) -> None:
+        c.cql("DROP QUERY sales")
+        eventually(lambda: c.node.site.catalog.find(stream.name) is None)
+        succeed(*given)
+
+    c.node.mirrors.succeed = dropped_first  # type: ignore[method-assign]
+    with pytest.raises(Unknown):
+        c.node.fragments.begin_again(stream, fragment)
+    for node in nodes.values():
+        eventually(lambda n=node: not n.node.site.catalog.queries())  # type: ignore[misc]
+        eventually(lambda n=node: all(not s.source for s in n.node.site.catalog.streams()))  # type: ignore[misc]

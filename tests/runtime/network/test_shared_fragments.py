@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
+from typing import Any
 
 import pytest
-from tests.runtime.network.nodes import LiveNode, Shared, eventually
-from tests.runtime.network.test_fragments import (
+from tests.runtime.network.fragments.test_fragments import (
     SALES,
     STREAMS,
     fragments_at,
@@ -16,9 +16,12 @@ from tests.runtime.network.test_fragments import (
     plan_of,
     pushed,
 )
+from tests.runtime.network.nodes import LiveNode, Shared, eventually
 
 from thalweg.plan.nodes import Join
 from thalweg.runtime.data.fragments import cut_plan
+from thalweg.runtime.data.messages import Opened
+from thalweg.runtime.network.mirrors.subscribing import Subscribing
 
 
 @pytest.fixture
@@ -128,3 +131,37 @@ def test_a_node_that_leaves_hands_it_over_to_each_reader(nodes: dict[str, LiveNo
         assert len(fragments_at(node)) == 1
     assert fragments_at(b) == []
     eventually(lambda: said(c, "one", 100) == said(d, "two", 100))
+
+
+def test_time_that_goes_on_while_streams_are_opened_does_not_stop_a_move(
+    nodes: dict[str, LiveNode], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, c, _ = nodes.values()
+    a.cql(RELATION.replace("sales", "whole"))
+    place(c, "one", RELATION)
+    pushed(a, 1, 60)
+    eventually(lambda: len(c.rows("one")) > 10)
+    now, pushing = [60], Lock()
+
+    def go_on(by: int) -> None:
+        with pushing:
+            pushed(a, now[0], now[0] + by)
+            now[0] += by
+
+    original = Subscribing.subscribed
+
+    def subscribed(self: Subscribing, *asked: Any, **how: Any) -> Opened:
+        answer = original(self, *asked, **how)
+        go_on(200)  # further than any window reaches
+        reached = now[0] - 10
+        eventually(lambda: a.node.site.engine.watermark("Sold") >= reached)
+        return answer
+
+    monkeypatch.setattr(Subscribing, "subscribed", subscribed)
+    leaving = Thread(target=b.node.leave)
+    leaving.start()
+    while leaving.is_alive():
+        leaving.join(0.2)
+        go_on(5)
+    assert (len(fragments_at(c)), fragments_at(b)) == (1, [])
+    eventually(lambda: said(a, "whole") == said(c, "one"))

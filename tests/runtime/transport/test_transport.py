@@ -201,7 +201,7 @@ def test_closing_waits_for_what_was_sent(opened):
     for i in range(200):
         a.send(b.address, "echo", Ping(i))
     a.close(flush_within_s=5)
-    eventually(lambda: len(b.mail) == 200, within_s=2)
+    eventually(lambda: len(b.mail) == 200)
 
 
 def test_beyond_loopback_a_node_listens_with_certificates_only():

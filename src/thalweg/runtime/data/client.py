@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import msgspec
 import polars as pl
+import pyarrow as pa
 from pyarrow import flight
 
 from thalweg.runtime.data.messages import (
     Answer,
+    Heard,
+    MovedTo,
+    Pieces,
     Range,
     Read,
     Refused,
@@ -28,6 +32,9 @@ _LONGEST = 200  # characters of an error
 
 ANSWER_WITHIN_S = 30.0  # of a node that is busy; one that is gone refuses at once
 CALL_FOR_S = 30.0  # a call that goes on for longer is made anew: so long may a dead link go unseen
+
+
+COPY_FOR_S = 3600.0  # state may be large, and a link slow
 
 
 class Unreachable(Exception):
@@ -47,6 +54,7 @@ class DataClient:
 
     def __init__(self, address: str, **options: Any) -> None:
         self.address = address
+        self.called = address  # in what people read; who knows the node's name sets it
         scheme = "grpc+tls" if options else "grpc"
         self._client = flight.FlightClient(f"{scheme}://{address}", **options)
         self._reader: Any = None
@@ -62,18 +70,36 @@ class DataClient:
     def ask(self, request: Request, within_s: float = ANSWER_WITHIN_S) -> Answer:
         """Raises Unreachable, NotServed."""
         options = flight.FlightCallOptions(timeout=within_s)
-        with _translated(self.address):
+        with _translated(self.called):
             (found,) = self._client.do_action((ASK, encode(request)), options)
         answer: Answer = decode_answer(found.body.to_pybytes())
         if isinstance(answer, Refused):
             raise NotServed(answer.reason, later=answer.later)
         return answer
 
-    def read(self, ticket: Read) -> Iterator[tuple[Range, pl.DataFrame]]:
+    def greet(self) -> None:
+        """Whether anybody is there, whatever is answered. Raises Unreachable."""
+        with suppress(NotServed):
+            self.ask(Heard("", {}))
+
+    def pieces(self, ticket: Pieces) -> Iterator[tuple[int, pa.Buffer]]:
+        """Parts of pieces, as they come: which of those that are wanted, and bytes. Raises
+        Unreachable, NotServed."""
+        options = flight.FlightCallOptions(timeout=COPY_FOR_S)
+        with _translated(self.called):
+            reader = self._client.do_get(flight.Ticket(encode(ticket)), options)
+            try:
+                for chunk in reader:
+                    place, content = chunk.data.column(0)[0].as_py(), chunk.data.column(1)[0]
+                    yield place, content.as_buffer()
+            finally:
+                reader.cancel()
+
+    def read(self, ticket: Read) -> Iterator[tuple[Range | MovedTo, pl.DataFrame]]:
         """Batches as they come; ends when the call has lasted long enough, to be made anew. Raises
         Unreachable, NotServed."""
         options = flight.FlightCallOptions(timeout=CALL_FOR_S)
-        with _translated(self.address):
+        with _translated(self.called):
             self._reader = reader = self._client.do_get(flight.Ticket(encode(ticket)), options)
             try:
                 while True:
@@ -90,15 +116,15 @@ class DataClient:
 
 
 @contextmanager
-def _translated(address: str) -> Iterator[None]:
+def _translated(called: str) -> Iterator[None]:
     try:
         yield
     except (flight.FlightUnavailableError, flight.FlightTimedOutError) as error:
-        raise Unreachable(f"{address}: {_first_line(error)}") from None
+        raise Unreachable(f"{called}: {_first_line(error)}") from None
     except flight.FlightServerError as error:
         raise NotServed(_reason(error)) from None
     except flight.FlightError as error:
-        raise Unreachable(f"{address}: {_first_line(error)}") from None
+        raise Unreachable(f"{called}: {_first_line(error)}") from None
 
 
 def _reason(error: flight.FlightServerError) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from thalweg.engine.shared.state.names import PUBLISHED
+from thalweg.engine.shared.state.names import COMPUTED
 from thalweg.plan import nodes
 from thalweg.plan.cutting import in_its_place, part_schema, places, reach
 from thalweg.plan.nodes import Node
@@ -19,7 +19,6 @@ from thalweg.plan.travelling import decode_plan, encode_plan
 
 NAMED = "fragment/"  # names of streams that others compute begin like this, and no user's may
 VALUES = 1  # of what expressions give: nodes of different versions do not stand for each other
-_MARK = "#"  # in the name of a publication: it is a fragment
 
 
 class Fragment(msgspec.Struct, frozen=True):
@@ -76,18 +75,18 @@ def digest(fragment: Fragment) -> str:
 
 
 def fragment_publication(fragment: Fragment, reader: str, number: int) -> str:
-    return f"{PUBLISHED}{_MARK}{digest(fragment)}>{reader}.{number}"
+    return f"{COMPUTED}{digest(fragment)}>{reader}.{number}"
 
 
 def is_fragment(publication: str) -> bool:
-    return publication.startswith(PUBLISHED + _MARK)
+    return publication.startswith(COMPUTED)
 
 
 def digest_of(publication: str) -> str | None:
     """Of the fragment that is published; None if it is none."""
     if not is_fragment(publication):
         return None
-    return publication.removeprefix(PUBLISHED + _MARK).partition(">")[0]
+    return publication.removeprefix(COMPUTED).partition(">")[0]
 
 
 def stream_name(fragment: Fragment, at: str, number: int) -> str:

@@ -6,15 +6,21 @@ from collections.abc import Mapping
 
 from thalweg.engine.site.publications import MIRRORS
 from thalweg.plan.catalog import StreamDef
-from thalweg.plan.nodes import Node, Scan, Tolerant, Window, walk
+from thalweg.plan.nodes import DueRows, Node, Scan, Tolerant, Window, walk
 from thalweg.plan.types import TIMESTAMP
 from thalweg.plan.windows import HopWindow, TimeWindow
 
+PEERS = "peers:"  # FROM 'peers:ID': a stream that is fed at any node (`runtime/peers`)
 INSTANT = "_at"  # stamps a relation's changes: its rows may have come long before
 
 
 def mirror_text(
-    stream: StreamDef, home: str, publication: str, options: Mapping[str, str] | None = None
+    stream: StreamDef,
+    home: str,
+    publication: str,
+    options: Mapping[str, str] | None = None,
+    *,
+    scheme: str = MIRRORS,
 ) -> str:
     """Lateness and silence are judged at home, so that nothing is late here."""
     told = {"publication": publication, **(options or {})}
@@ -24,12 +30,13 @@ def mirror_text(
     return (
         f"CREATE {kind} {quoted(stream.name)} ({columns}) TIMESTAMP BY {_timestamp(stream)} "
         f"RESOLUTION {stream.resolution_us} MICROSECONDS "
-        f"FROM {_text(MIRRORS + home)} OPTIONS ({written})"
+        f"FROM {_text(scheme + home)} OPTIONS ({written})"
     )
 
 
 def schema_text(stream: StreamDef) -> str:
-    """The statement that tells other nodes what a stream looks like, and no more."""
+    """The statement that tells other nodes what a stream looks like, and no more; of a stream of
+    peers, also its name in their register and how time is judged."""
     columns = ", ".join(f"{quoted(f.name)} {f.type}" for f in stream.fields)
     resolution = f"RESOLUTION {stream.resolution_us} MICROSECONDS"
     if stream.is_table:
@@ -38,7 +45,11 @@ def schema_text(stream: StreamDef) -> str:
     kind = "RELATION" if stream.is_relation else "STREAM"
     explicit = "" if stream.timestamp_index is not None else f" {stream.timestamp_type}"
     stamp = f"TIMESTAMP BY {quoted(stream.timestamp)}{explicit}"
-    return f"CREATE {kind} {quoted(stream.name)} ({columns}) {stamp} {resolution}"
+    made = f"CREATE {kind} {quoted(stream.name)} ({columns}) {stamp} {resolution}"
+    if stream.source is None or not stream.source.startswith(PEERS):
+        return made
+    options = ", ".join(f"{name} {_text(value)}" for name, value in stream.options)
+    return f"{made} FROM {_text(stream.source)} OPTIONS ({options})"
 
 
 def _timestamp(stream: StreamDef) -> str:
@@ -56,6 +67,8 @@ def reach_of(plan: Node, stream: str) -> int | None:
         match node:
             case Tolerant(Scan(of), _, _, _) if of.name == stream:
                 return None  # what a class holds may have passed long ago
+            case Window(DueRows(Scan(of), _), _) if of.name == stream:
+                return None
             case Window(Scan(of), spec) if of.name == stream:
                 if not isinstance(spec, TimeWindow | HopWindow) or spec.length is None:
                     return None

@@ -26,6 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from thalweg.engine.shared.state.remote.objects import Objects
 from thalweg.engine.supervised import SupervisedThread
 from thalweg.overlay.driving import Machine, Timer, carry_out
 from thalweg.overlay.protocol import (
@@ -75,12 +76,19 @@ class Driver:
     """`build` makes the node's stack, new and empty: at the start and after each failed step."""
 
     def __init__(
-        self, build: Callable[[], Stack], *, post: Post, folder: Path, seed: int | None = None
+        self,
+        build: Callable[[], Stack],
+        *,
+        post: Post,
+        folder: Path,
+        seed: int | None = None,
+        copy: Objects | None = None,
     ) -> None:
+        """`copy` is where what protocols persist is kept, too."""
         self.address: Address = post.address
         self._build = build
         self._post = post
-        self._store = Store(folder, self.address)
+        self._store = Store(folder, self.address, copy)
         self._seed = secrets.randbits(64) if seed is None else seed
         self._machine = Machine(self.address, lives=self._store.lives)
         self._inbox = Inbox(MOST_MAIL)
@@ -168,6 +176,7 @@ class Driver:
                 return
             self._closed = True
         self._stop.set()
+        self._store.stop()
         rest = self._inbox.close()
         if self._started:
             self._thread.join()

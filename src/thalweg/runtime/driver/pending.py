@@ -14,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
+from thalweg.engine.failures import Unavailable
 from thalweg.runtime.driver.errors import DriverClosed
 from thalweg.runtime.driver.store import Store, Write
 
@@ -85,7 +86,8 @@ class Pending:
         while True:
             try:
                 act()
-            except sqlite3.OperationalError as error:  # full, read-only, failing: it may pass
+            # Full, read-only, failing; or its copy can't be reached: it may pass.
+            except (sqlite3.OperationalError, Unavailable) as error:
                 if self.trouble is None:
                     log.error(
                         "%s can't be written, and nothing leaves: %s", self._store.path, error

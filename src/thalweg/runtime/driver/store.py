@@ -3,6 +3,8 @@
 A commit is durable when it returns. The file belongs to one address, since protocols write down
 who they are, and to one process at a time. It also keeps how many lives the node has had, and how
 far its clock had come at the last commit.
+
+With a copy at another node (`BookLog`), a commit is durable when it is there, too.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
+from thalweg.engine.shared.state.remote.book_log import BookLog
+from thalweg.engine.shared.state.remote.objects import Objects
 from thalweg.overlay.protocol import Address
 
 FILE = "protocols.db"
@@ -33,9 +37,12 @@ class StoreError(Exception):
 class Store:
     """Used from one thread at a time, any one."""
 
-    def __init__(self, folder: Path, address: Address) -> None:
+    def __init__(self, folder: Path, address: Address, copy: Objects | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / FILE
+        self._log = None if copy is None else BookLog(copy, self.path)
+        if self._log is not None:
+            self._log.take_over()  # what is there counts
         self._db = sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False, timeout=0.2
         )
@@ -53,6 +60,8 @@ class Store:
         self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=FULL")
+        if self._log is not None:
+            self._db.execute("PRAGMA wal_autocheckpoint=0")  # the copy is of the log
         self._db.execute("BEGIN IMMEDIATE")
         (found,) = self._db.execute("PRAGMA user_version").fetchone()
         if found == 0:
@@ -72,6 +81,16 @@ class Store:
                 f"that address, or give the new one a folder of its own"
             )
         self._db.execute("COMMIT")
+        self._ship()
+
+    def _ship(self) -> None:
+        if self._log is not None:
+            self._log.ship(self._db)
+
+    def stop(self) -> None:
+        """Wait for the copy no longer."""
+        if self._log is not None:
+            self._log.stop()
 
     def load(self) -> dict[str, dict[str, bytes]]:
         """All that is persisted: protocol -> key -> value."""
@@ -106,6 +125,7 @@ class Store:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
+        self._ship()
         self.lives, self.clock_us = lives, clock_us
 
     def close(self) -> None:

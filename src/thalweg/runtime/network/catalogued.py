@@ -34,6 +34,7 @@ class Catalogued:
         self._lock = threading.Lock()
         self._is_stale = True
         self._nodes: dict[str, NodeInfo] = {}  # by address
+        self.addresses: dict[str, str] = {}  # by name, of nodes that are gone, too
         self._defined: dict[str, Defined] = {}
         driver.on("catalogue", self._changed)
 
@@ -65,8 +66,10 @@ class Catalogued:
             names = self._driver.read(_names)
             nodes = [e for e in names.values() if e.kind == NODE]
             infos = (msgspec.json.decode(e.text, type=NodeInfo) for e in nodes)
-            self._nodes = {info.address: info for info in infos}
-            self._nodes[self.me.address] = self.me
+            # Others may be looking at these: they are replaced, and never changed.
+            self._nodes = {**{info.address: info for info in infos}, self.me.address: self.me}
+            known = {info.name: info.address for info in self._nodes.values()}
+            self.addresses = {**self.addresses, **known}
             found = (self._found(name, entry) for name, entry in names.items())
             self._defined = {d.name.lower(): d for d in found if d is not None}
 
@@ -76,7 +79,7 @@ class Catalogued:
             return None
         shown = entry.extra.decode() or entry.name
         if name != entry.name:  # another one has the plain name
-            shown = f"{shown}@{owner.name}"
+            return Defined(f"{shown}@{owner.name}", entry.kind, entry.text, owner.name, shown)
         return Defined(shown, entry.kind, entry.text, owner.name)
 
     # --- what this node has
@@ -112,9 +115,11 @@ class Catalogued:
     def _changed(self, told: object) -> None:
         with self._lock:
             self._is_stale = True
-        if isinstance(told, Changed) and told.entry.kind == NODE and told.entry.dropped:
-            for listener in self._listeners:
-                listener(told.entry.name.removeprefix(f"{NODE}:"))
+        if isinstance(told, Changed) and told.entry.kind == NODE:
+            name = told.entry.name.removeprefix(f"{NODE}:")
+            self.addresses = {**self.addresses, name: told.entry.owner}
+            for listener in self._listeners if told.entry.dropped else ():
+                listener(name)
 
 
 def _names(stack: Stack) -> dict[str, Entry]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 from thalweg.cql import CqlError, compile_script
@@ -49,7 +50,8 @@ def network_catalog(defined: Mapping[str, Defined], own: Catalog) -> Catalog:
 
 def stream_of(entry: Defined) -> StreamDef:
     """A stream as the network knows it."""
-    return _stream(entry.text)
+    stream = _stream(entry.text)
+    return replace(stream, name=entry.name) if entry.is_renamed else stream
 
 
 @lru_cache(maxsize=4096)

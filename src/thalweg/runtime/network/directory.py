@@ -7,6 +7,8 @@ from typing import Protocol
 
 import msgspec
 
+from thalweg.plan.engines import NO_ENGINE, SHARED
+
 STREAM, RELATION, TABLE, VIEW, QUERY, SINK = "stream", "relation", "table", "view", "query", "sink"
 FED = (STREAM, RELATION, TABLE)  # what has a home
 
@@ -19,6 +21,12 @@ class NodeInfo(msgspec.Struct, frozen=True):
     http: str  # a URL
     data: str  # of its publications, host:port
     site: str = "here"
+    engine: str = SHARED
+
+    @property
+    def only_passes_on(self) -> bool:
+        """A broker: it has no streams and no queries of its own."""
+        return self.engine == NO_ENGINE
 
 
 class Defined(msgspec.Struct, frozen=True):
@@ -28,6 +36,16 @@ class Defined(msgspec.Struct, frozen=True):
     kind: str
     text: str
     node: str
+    own_name: str = ""  # by which its node itself knows it, if another one has that name
+
+    @property
+    def is_renamed(self) -> bool:
+        """Another definition of its name was there first: it is `name@node`."""
+        return bool(self.own_name)
+
+    @property
+    def name_there(self) -> str:
+        return self.own_name or self.name
 
 
 class NotKnown(Exception):

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import resource
 import socket
+import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 
 from thalweg.engine.site import Site
-from thalweg.engine.site.publications import is_mirror
+from thalweg.engine.site.publications import is_internal, is_mirror
 from thalweg.plan.catalog import StreamDef
+from thalweg.plan.engines import SHARED
 from thalweg.plan.types import Kind
 from thalweg.plan.windows import BEGINNING
 from thalweg.runtime.data.fragments import Fragment
@@ -21,7 +25,9 @@ from thalweg.runtime.network.directory import NodeInfo
 from thalweg.runtime.transport.addresses import host_and_port
 
 _SAMPLE_EVERY_S, _SAMPLES = 1.0, 60
-_DELAY_FOR_S, _CONNECT_S, _TRIES = 30.0, 1.0, 3
+LATELY_S = 10.0  # what a node does now, for who must hear of a change soon
+DELAY_FOR_S, LONG_S = 30.0, 600.0  # so long a delay counts as known
+_CONNECT_S, _TRIES = 1.0, 3
 _TEXT_BYTES, _VALUE_BYTES = 24, 8  # of a value on the wire
 
 
@@ -31,6 +37,14 @@ class StreamMeasure(msgspec.Struct, frozen=True):
     rows_per_s: float
     row_bits: float
     has_begun: bool
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """Where a protocol between nodes has put a query, by the last word that was followed."""
+
+    ticket: str  # by which the protocol knows the query
+    at: tuple[str, ...]  # the nodes of its tree (`placement/sand`); of a whole query, the one
+    asked: bytes = b""  # what was asked of the protocol, to ask again after a stop
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -44,6 +58,10 @@ class Task(msgspec.Struct, frozen=True):
     sends: tuple[tuple[str, str, str], ...]  # from, to, stream
     words: tuple[str, ...] = ()  # why, in the strategy's own
     fragment: Fragment | None = None  # what is computed where
+    joined_at: tuple[str, ...] = ()  # of a join across nodes: the node of each equality
+    routing: str = ""  # and by which policy its rows choose their way
+    bound_ms: float | None = None  # how late its results may be
+    decided: Decided | None = None  # by nodes together (`runtime/network/protocols`)
 
 
 class NodeMeasure(msgspec.Struct, frozen=True):
@@ -58,15 +76,18 @@ class NodeMeasure(msgspec.Struct, frozen=True):
     cpu: float | None = None  # cores, and bits per second; None: no limit is set
     out_bps: float | None = None
     in_bps: float | None = None
+    engine: str = SHARED  # which runs queries there
 
 
 class Meter:
     """Looks at a site after its ticks."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self, site: Site, elsewhere: Callable[[], float] = lambda: 0.0) -> None:
+        """`elsewhere` tells the seconds that another engine than the site's has taken."""
+        self._site, self._elsewhere = site, elsewhere
         self._lock = threading.Lock()
-        self._samples: deque[tuple[float, dict[str, int]]] = deque(maxlen=_SAMPLES)
+        # When, rows by stream so far, seconds of ticks so far.
+        self._samples: deque[tuple[float, dict[str, int], float]] = deque(maxlen=_SAMPLES)
         self._delays: dict[str, tuple[float, float]] = {}  # when measured, and how long
         self._sample()
         site.listen(self._sample)
@@ -77,15 +98,37 @@ class Meter:
             if self._samples and now - self._samples[-1][0] < _SAMPLE_EVERY_S:
                 return
             with contextlib.suppress(Exception):  # the site closes
-                self._samples.append((now, self._site.engine.store.inputs.arrived()))
+                self._samples.append((now, *self._now()))
 
-    def rows_per_s(self) -> dict[str, float]:
-        """Of all streams that come in here, over the last minute."""
-        arrived, now = self._site.engine.store.inputs.arrived(), time.monotonic()
+    def _now(self) -> tuple[dict[str, int], float]:
+        arrived = self._site.engine.store.inputs.arrived()
+        return arrived, sum(self._site.status.seconds().values())
+
+    def _since(self, now: float, over_s: float | None) -> tuple[float, dict[str, int], float]:
+        """The sample that is so old, or nearly; the oldest if nobody says."""
         with self._lock:
-            since, before = self._samples[0] if self._samples else (now, {})
+            known = list(self._samples)
+        if over_s is not None:
+            old = [s for s in known if s[0] <= now - over_s]
+            known = [*old[-1:], *(s for s in known if s[0] > now - over_s)]
+        return known[0] if known else (now, {}, 0.0)
+
+    def rows_per_s(self, over_s: float | None = None) -> dict[str, float]:
+        """Of all streams that come in here, over the last minute, or less."""
+        arrived, now = self._site.engine.store.inputs.arrived(), time.monotonic()
+        since, before, _ = self._since(now, over_s)
         seconds = max(now - since, _SAMPLE_EVERY_S)
         return {name: max(0, n - before.get(name, 0)) / seconds for name, n in arrived.items()}
+
+    def busy(self) -> tuple[float, float]:
+        """Lately: the share of time in which ticks have run, and the milliseconds that a row has
+        taken of that."""
+        now = time.monotonic()
+        since, before, spent_s = self._since(now, LATELY_S)
+        arrived, seconds = self._now()
+        rows = sum(arrived.values()) - sum(before.values())
+        took_s = max(0.0, seconds - spent_s)
+        return took_s / max(now - since, _SAMPLE_EVERY_S), 1000 * took_s / rows if rows > 0 else 0.0
 
     def streams(self) -> dict[str, StreamMeasure]:
         """Those that are at home here."""
@@ -97,28 +140,49 @@ class Meter:
                 self._site.engine.watermark(s.name) > BEGINNING,
             )
             for s in self._site.catalog.streams()
-            if not is_mirror(s)
+            if not is_internal(s)
         }
 
     def load(self) -> tuple[float, float]:
         """CPU seconds of ticks, and bits that came in, both so far."""
         arrived = self._site.engine.store.inputs.arrived()
         bits = sum(arrived.get(s.name, 0) * row_bits(s) for s in self._site.catalog.streams())
-        return sum(q.cost_s for q in self._site.queries()), bits
+        return sum(self._site.status.seconds().values()) + self._elsewhere(), bits
 
-    def delays_ms(self, nodes: Sequence[NodeInfo]) -> dict[str, float]:
+    def in_bps(self) -> float:
+        """From other nodes, over the last minute."""
+        rates = self.rows_per_s()
+        mirrors = (s for s in self._site.catalog.streams() if is_mirror(s))
+        return sum(rates.get(s.name, 0.0) * row_bits(s) for s in mirrors)
+
+    def row_ms(self) -> float:
+        """CPU that a row has taken here so far."""
+        rows = sum(self._site.engine.store.inputs.arrived().values())
+        return 1000 * sum(self._site.status.seconds().values()) / rows if rows else 0.0
+
+    def delays_ms(self, nodes: Sequence[NodeInfo], for_s: float = DELAY_FOR_S) -> dict[str, float]:
         """Half of the time that a connection takes to come about; who does not answer is left
         out."""
         found = {}
         for node in nodes:
             known = self._delays.get(node.name)
-            if known is None or time.monotonic() - known[0] > _DELAY_FOR_S:
+            if known is None or time.monotonic() - known[0] > for_s:
                 took = _connecting_ms(node.data)
                 if took is None:
                     continue
                 self._delays[node.name] = known = time.monotonic(), took / 2
             found[node.name] = known[1]
         return found
+
+
+def memory_bytes() -> float:
+    """What this process has in memory now; where that can't be told, the most that it has had."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return float(most if sys.platform == "darwin" else 1024 * most)
+    return float(pages * resource.getpagesize())
 
 
 def row_bits(stream: StreamDef) -> float:

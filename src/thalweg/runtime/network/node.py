@@ -3,62 +3,67 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from thalweg.cql import Script, compile_script
-from thalweg.cql.bind.dependencies import dependents
-from thalweg.engine.shared.registering import NameTaken
-from thalweg.engine.shared.state.names import PUBLISHED
-from thalweg.engine.site import Site, SiteError, WrongUse
-from thalweg.engine.site.book import kind_of
-from thalweg.engine.site.publications import is_internal, is_mirror
-from thalweg.engine.site.scripts import Change, CompileEach, Text
+from thalweg.engine.site import Site, WrongUse
+from thalweg.engine.site.publications import is_mirror
+from thalweg.engine.site.scripts import CompileEach, Text
 from thalweg.engine.site.scripts import Script as SiteScript
-from thalweg.plan.catalog import Catalog, Definition, QueryDef, StreamDef, ViewDef
+from thalweg.plan.catalog import Catalog, QueryDef, ViewDef
 from thalweg.plan.nodes import Node as Node_
-from thalweg.plan.nodes import base_streams
-from thalweg.plan.travelling import decode_plan, without_plan
-from thalweg.runtime.data.fragments import NAMED, Fragment, inlined
+from thalweg.runtime.data.fragments import Fragment
 from thalweg.runtime.data.server import DataServer
-from thalweg.runtime.data.statements import quoted, schema_text
-from thalweg.runtime.network.definitions import needed_views, network_catalog
-from thalweg.runtime.network.deploying import Placement, Planned, plan_queries
-from thalweg.runtime.network.difference import Change as FragmentChange
-from thalweg.runtime.network.difference import Running, Stays, changed, difference
-from thalweg.runtime.network.directory import FED, VIEW, Defined, Directory
-from thalweg.runtime.network.fragments import Assembled, Fragments, with_streams
-from thalweg.runtime.network.leaving import Leaving
-from thalweg.runtime.network.measuring import Meter, NodeMeasure, Task
-from thalweg.runtime.network.mirrors import Mirrored, Mirrors
-from thalweg.runtime.network.placed_text import placed_text, select_of
-from thalweg.runtime.network.placing import placed_at_home, placed_locally
-from thalweg.runtime.network.publishing import FragmentPublisher
-from thalweg.runtime.network.replacing import Replacement, Replacing, Step
-from thalweg.runtime.network.statements import Part, is_for, named, parts_of
-from thalweg.runtime.network.succession import LiveSuccession
-from thalweg.runtime.network.tasks import Refused, Tasks
+from thalweg.runtime.network.components import Components, Habits
+from thalweg.runtime.network.definitions import network_catalog, stream_of
+from thalweg.runtime.network.directory import FED, Defined, Directory
+from thalweg.runtime.network.fragments.fragments import Fragments
+from thalweg.runtime.network.fragments.publishing import FragmentPublisher
+from thalweg.runtime.network.fragments.standing import Standing
+from thalweg.runtime.network.labels.labelled import Labelled, Labels
+from thalweg.runtime.network.measuring import Meter, Task
+from thalweg.runtime.network.mirrors.mirrored import Mirrored, home_of
+from thalweg.runtime.network.mirrors.mirrors import Mirrors
+from thalweg.runtime.network.moves.balancing import Balancing
+from thalweg.runtime.network.moves.copying import Copies
+from thalweg.runtime.network.moves.draining import Draining
+from thalweg.runtime.network.moves.journal import REPLAY, MoveRecord
+from thalweg.runtime.network.moves.leaving import Leaving
+from thalweg.runtime.network.moves.moving import LiveMoves
+from thalweg.runtime.network.moves.partnering import Partnering
+from thalweg.runtime.network.moves.taking import Taker
+from thalweg.runtime.network.moves.tracks import OldTracks
+from thalweg.runtime.network.own_definitions import OwnDefinitions
+from thalweg.runtime.network.placing.planning import Planning
+from thalweg.runtime.network.placing.replacing import Replacing
+from thalweg.runtime.network.placing.tasks import Tasks
+from thalweg.runtime.network.placing.watching import Watcher
+from thalweg.runtime.network.reserved import check_not_reserved
+from thalweg.runtime.network.rewriting import rewritten
+from thalweg.runtime.network.scripts import Scripts, check_engine
+from thalweg.runtime.network.statements import named
+from thalweg.runtime.network.trees.fidelity import LiveFidelity
+from thalweg.runtime.network.trees.passing import Passing
+from thalweg.runtime.network.trees.relaying import Relaying
+from thalweg.runtime.network.views import drop_unused_views, views_for
+from thalweg.runtime.swap.definitions import SWAP
+from thalweg.runtime.swap.opening import Opening
 
-_MOST_NAMED = 5
-_NEWS_WITHIN_S, _LOOK_EVERY_S = 5.0, 0.05
+if TYPE_CHECKING:  # nodes whose queries are planned at one node do without its imports
+    pass
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a node may be given to do: cores, and bits per second; None: as much as comes."""
-
-    cpu: float | None = None
-    out_bps: float | None = None
-    in_bps: float | None = None
+NOTHING_ELSE: Mapping[str, QueryDef] = {}
 
 
 class Node:
-    """`site` answers for what is here; statements go through `parts` and `execute`, which look
+    """`site` answers for what is here; statements go through `scripts` and `execute`, which look
     beyond it."""
 
     def __init__(
@@ -67,195 +72,206 @@ class Node:
         directory: Directory,
         mirrors: Mirrors,
         data: DataServer,
-        limits: Limits | None = None,
-        strategy: str = "local",
-        succession: LiveSuccession | None = None,
+        components: Components | None = None,
+        habits: Habits | None = None,
     ) -> None:
+        has, habits = components or Components(), habits or Habits()
         self.site, self.directory, self.mirrors, self.data = site, directory, mirrors, data
-        self.limits, self.strategy = limits or Limits(), strategy
-        self.meter, self.tasks = Meter(site), Tasks(site)
+        self.limits, self.strategy = habits.limits, habits.strategy
+        self.computing, self.labelling = has.computing, has.labelling
+        self.succession, self.moving, self.trees = has.succession, has.moving, has.trees
+        self.joins, self.deciding = has.joins, has.deciding
+        self.labels = Labels(self.name, site, mirrors)
+        self.meter, self.tasks = Meter(site, self.computing.seconds), Tasks(site)
         self._lock = threading.RLock()
-        self.fragments = Fragments(self.name, site, mirrors, succession)
-        self.succession = succession
+        self.own = OwnDefinitions(site, directory)
+        self.fragments = Fragments(self.name, site, mirrors, self.succession)
+        parts = site, directory, mirrors, self.fragments, self.tasks
+        self.planning = Planning(*parts, self.meter, self.limits, self.own, self.catalog)
+        self._standing = Standing(
+            *parts,
+            self.own,
+            lambda: self._add_columns(self.own.elsewhere()),
+            self._lock,
+            self.computing,
+            self.labels,
+        )
+        self.scripts = self._scripts()
         mirrors.attach(site)
         data.attach(site)
+        self.computing.attach(site, data.publications)
+        self.labelling.attach(site, data.publications)
         self.publisher = FragmentPublisher(
             site,
             self._stand,
-            self._stop_publication,
-            mirrors.drop_unused,
+            data.publications.close,
+            self._give_back,
             self._lock,
             self.fragments,
             data.publications,
+            self.name,
+            shares=self.computing.engine is None,
         )
         data.publish_with(self.publisher)
+        self.relaying = Relaying(
+            site,
+            directory,
+            mirrors,
+            data.publications,
+            self.publisher.closed,
+            self._lock,
+            self.labelling,
+        )
+        data.relay_with(self.relaying)
+        data.measure_with(lambda: msgspec.msgpack.encode(self.planning.measured()))
         mirrors.demanded = data.publications.demanded
-        self._reconcile()
+        mirrors.moved = self.tasks.fragment_moved
+        self.own.reconcile()
+        self.fidelity = LiveFidelity(site, directory, mirrors)
+        data.time_with(self.fidelity.reached)
+        self.passing = Passing(site, self.fidelity.taken)
+        mirrors.landed = self.passing.landed
+        if self.trees is not None:
+            self.trees.attach(site, mirrors, self.meter, self.passing)
+            self.relaying.hangs = self.trees
         self.fragments.give_back_unread()
         directory.on_gone(self._gone)
-        if succession is not None:
-            succession.attach(site, mirrors, self.fragments)
+        if self.succession is not None:
+            self.succession.attach(site, mirrors, self.fragments)
+        self.copies = self._moves_with(self.moving, habits.copy_every_s)
+        self._leaving = Leaving(self.name, directory, mirrors, self.publisher, self.moving)
+        self.draining = Draining(self._leaving, self._take_no_more)
+        self._swapping = Opening(site, directory, mirrors)
+        if self.joins is not None:
+            self.joins.attach(site, mirrors, data.publications)
+        self.balancing = Balancing(self)
+        data.balance_with(self.balancing)
         self.replacing = Replacing(site, mirrors, self.fragments, self.tasks)
         self.replacing.go_on()
+        self.partnering: Partnering | None = None
+        self.watcher = Watcher(self, habits.replan_every_s, advises=habits.replanning_advises)
+        self.watcher.start()
+        if self.deciding is not None:
+            self.deciding.attach(self)
+        self.fidelity.start()
+
+    def _scripts(self) -> Scripts:
+        parts = self.directory, self.planning, self.own, self.catalog
+        return Scripts(*parts, self.joins, self.deciding)
+
+    def _moves_with(self, moving: LiveMoves | None, copy_every_s: float | None) -> Copies | None:
+        if moving is None:
+            return None
+        parts = self.name, self.site, self.mirrors, self.fragments
+        taker = Taker(*parts, self.data.publications, self._lock)
+        moving.attach(
+            self.site,
+            self.mirrors,
+            self.fragments,
+            self.data,
+            taker,
+            OldTracks(self.site, self._lock),
+            self.publisher.closed,
+        )
+        copies = Copies(*parts, taker, copy_every_s)
+        if self.succession is not None:
+            self.succession.copies = copies
+        copies.start()
+        return copies
 
     @property
     def name(self) -> str:
         return self.directory.me.name
 
     def close(self) -> None:
-        if self.succession is not None:
-            self.succession.close()
-        self.replacing.close()
+        parts = self.trees, self.succession, self.joins, self.copies, self.draining, self.watcher
+        more = self.deciding, self.fidelity, self.balancing, self.partnering, self.replacing
+        for part in (*parts, *more):
+            if part is not None:
+                part.close()
         self.data.shutdown()
         self.site.close()
+        self.computing.close()
+
+    def partner_with(self, partnering: Partnering) -> None:
+        """From now on it has partners (`partnering.py`)."""
+        self.partnering = partnering
+        partnering.start()
 
     # --- nodes that go
 
+    def check_leaves(self) -> None:
+        """Raises WrongUse while it has something: queries do not move by themselves yet, and
+        streams have one home."""
+        self.own.check_none()
+
     def leave(self) -> None:
         """Take this node out of the network; what it computes for others goes to those who read it.
-        Raises WrongUse while it has something: queries do not move by themselves yet, streams have
-        one home, and what can't be rebuilt stays."""
-        own = [d for d in self.site.catalog.definitions.values() if self.is_own(d)]
-        if own:
-            named = ", ".join(f"{kind_of(d)} {d.name}" for d in own[:_MOST_NAMED])
-            more = f" and {len(own) - _MOST_NAMED} more" if len(own) > _MOST_NAMED else ""
-            raise WrongUse(
-                f"{self.name} still has {named}{more}: drop them, and submit queries at another "
-                "node first"
-            )
-        leaving = Leaving(self.name, self.directory, self.mirrors, self.publisher)
-        leaving.move_fragments()
+        Raises WrongUse as `check_leaves`, and with what can't go; SiteError."""
+        self.check_leaves()
+        self.draining.finish("it leaves")
         self.directory.leave()
+
+    def _take_no_more(self) -> None:
+        if self.deciding is not None:
+            self.deciding.coordinators.take_no_more()
+
+    def move(
+        self, publication: str, to: str, way: str, *, asked_by: str = "", why: str = ""
+    ) -> MoveRecord:
+        """Let a fragment of this node go on at another one. Raises WrongUse, Unknown, SiteError."""
+        if self.moving is None:
+            raise WrongUse(f"{self.name} runs without the protocol that moves fragments")
+        if way != REPLAY:
+            return self.moving.begin(publication, to, way, asked_by=asked_by, why=why)
+        return self._leaving.replay_at(publication, to, asked_by, why)
 
     def _gone(self, node: str) -> None:
         """What was kept for a node that is gone need not be kept any more."""
         for publication in self.data.publications.read_by(node):
             self.data.publications.close(publication)
+            self.relaying.gone(publication)
         self.publisher.closed()
 
     # --- statements
 
     def catalog(self) -> Catalog:
         """All that statements at this node may read."""
-        return network_catalog(self._elsewhere(), self.site.catalog)
+        with self._lock:
+            elsewhere = self.own.elsewhere()
+            self._add_columns(elsewhere)
+            known = network_catalog(elsewhere, self.site.catalog)
+            aliases = self.own.aliases()
+            return Catalog({**known.definitions, **aliases}) if aliases else known
 
-    def parts(self, text: str, name: str, arrived: Mapping[str, int] | None = None) -> list[Part]:
-        """Where a script's statements have to be executed; new queries here, or, if it is told how
-        much has arrived of each stream, near their input. Raises CqlError."""
-        script = compile_script(text, self.catalog(), name=name)
-        self._check_names(script)
-        place = placed_locally(self.name)
-        if arrived is not None:
-            place = placed_at_home(self.name, self.directory.defined(), arrived)
-        return parts_of(text, script, self.name, self._elsewhere(), place)
-
-    @staticmethod
-    def _check_names(script: Script) -> None:
-        for change in script.changes:
-            for own in (PUBLISHED, NAMED):
-                if change.definition.name.startswith(own):
-                    raise NameTaken(f"names that begin with {own} are the network's own")
-
-    def measured(self) -> NodeMeasure:
-        """What planners want to know of this node."""
-        others = [n for n in self.directory.nodes() if n.name != self.name]
-        seconds, bits = self.meter.load()
-        return NodeMeasure(
-            self.name,
-            self.meter.streams(),
-            self.meter.delays_ms([n for n in others if self.directory.is_up(n.name)]),
-            seconds,
-            bits,
-            tuple(self.tasks.all()),
-            self.limits.cpu,
-            self.limits.out_bps,
-            self.limits.in_bps,
-        )
-
-    def planned(
-        self, text: str, name: str, strategy: str, measured: Sequence[NodeMeasure]
-    ) -> tuple[Script, Planned]:
-        """What a strategy would do with the new queries of a script. Raises CqlError, SiteError."""
-        script = compile_script(text, self.catalog(), name=name)
-        defined = self.directory.defined()
-        homes = {s.name: self.name for s in script.catalog.streams()}
-        homes |= {d.name: d.node for d in defined.values() if d.kind in FED}
-        fresh = [q for q in script.queries if q.name.lower() not in defined and not q.from_now]
-        return script, plan_queries(fresh, strategy, self.name, homes, measured)
-
-    def planned_parts(
-        self, text: str, name: str, strategy: str, measured: Sequence[NodeMeasure]
-    ) -> tuple[list[Part], dict[str, Placement]]:
-        """As `parts`, with new queries placed by a strategy. Raises WrongUse, with what is short
-        where, if it does not admit all of them."""
-        script, planned = self.planned(text, name, strategy, measured)
-        self._check_names(script)
-        try:
-            planned.check(strategy)
-        except WrongUse as error:
-            self.tasks.refuse(Refused(time.strftime("%F %T"), strategy, str(error)))
-            raise
-        placed = {p.query: p for p in planned.placements}
-
-        def place(query: QueryDef) -> str:
-            return placed[query.name].node if query.name in placed else self.name
-
-        return parts_of(text, script, self.name, self._elsewhere(), place, placed), placed
-
-    def planned_again(
-        self, strategy: str, measured: Sequence[NodeMeasure]
-    ) -> tuple[Replacement, list[Stays]]:
-        """What would change if this node's placed queries were placed now. Raises WrongUse,
-        SiteError."""
-        tasks = {t.query: t for t in self.tasks.all()}
-        queries = [QueryDef(t.query, decode_plan(t.plan)) for t in tasks.values()]
-        homes = {s.name: self.name for s in self.site.catalog.streams() if not is_mirror(s)}
-        homes |= {d.name: d.node for d in self.directory.defined().values() if d.kind in FED}
-        planned = plan_queries(queries, strategy, self.name, homes, measured)
-        planned.check(strategy)
-        moves: dict[str, FragmentChange] = {}  # a fragment that several read goes once
-        stays: list[Stays] = []
-        given: list[Task] = []
-        for placement in planned.placements:
-            if placement.node != self.name:
-                why = f"{strategy} would have it stand at {placement.node}, and queries do not move"
-                stays.append(Stays(placement.query, self.name, why))
-                continue
-            running = list(self._running(placement.query))
-            for found in difference(placement.query, running, placement.fragment, self.name):
-                if isinstance(found, Stays):
-                    stays.append(found)
-                else:
-                    moves.setdefault(found.stream, found)
-            root = tasks[placement.query].fragment
-            after = None if root is None else changed(root, running, moves.values())
-            given.append(msgspec.structs.replace(placement.task, fragment=after))
-        steps = tuple(Step(c) for c in moves.values())
-        return Replacement(strategy, steps, tuple(given)), stays
-
-    def _running(self, query: str) -> Iterator[Running]:
-        """What other nodes compute for a query of this one."""
-        read = dict(self.fragments.read())
-        for name in (s.name for s in base_streams(self.site.query(query).plan)):
-            if name in read:
-                stream, fragment = read[name]
-                last = self.mirrors.routes(stream)[-1]
-                yield Running(name, self.mirrors.home(stream), last.publication, fragment)
-
-    def are_for_here(self, texts: Iterable[str]) -> bool:
-        """Whether no statement of these texts has to be executed elsewhere."""
-        elsewhere = self._elsewhere()
-        return all(is_for(self.name, text, elsewhere) for text in texts)
+    def _add_columns(self, elsewhere: Mapping[str, Defined]) -> None:
+        """Streams of others have the columns here that they have there."""
+        for stream in self.site.catalog.streams():
+            entry = elsewhere.get(stream.name.lower())
+            is_it = entry is not None and entry.kind in FED and is_mirror(stream)
+            if is_it and entry is not None and home_of(stream) == entry.node:
+                self.mirrors.add_columns(stream, stream_of(entry))
 
     def execute(self, text: str, *, name: str = "<cql>", folder: Path | None = None) -> Script:
         """Run a script at this node: all of it, or nothing. It may read what others have."""
+        check_engine(self.directory)
+        self.own.check_read(text)
+        text = self.own.as_here(text)
         with self._lock:
-            elsewhere = self._elsewhere()
-            script = compile_script(text, network_catalog(elsewhere, self.site.catalog), name=name)
-            with self._opened([script], [text], elsewhere) as opened:
+            elsewhere = self.own.elsewhere()
+            script = compile_script(text, self.catalog(), name=name)
+            check_not_reserved(script)
+            due = Labelled(text)
+            if self.computing.engine is None:
+                due = self.labels.script(script, text, elsewhere)
+            with (
+                self._opened([script], [text], elsewhere | due.entries, due.queries) as opened,
+                ExitStack() as held,
+            ):
+                made = rewritten(script, due.text, opened.pasts, self.computing, held)
                 before = "".join(f"{t}; " for t in opened.texts)
                 done = self.site.execute(
-                    before + text, name=name, folder=folder, pasts=opened.pasts
+                    before + made.text, name=name, folder=folder, pasts=made.pasts
                 )
             return self._told([(done, script)])[0]
 
@@ -270,23 +286,15 @@ class Node:
     ) -> Script:
         """Make one query stand at this node that reads what other nodes compute for it; all or
         nothing. `task` is written down with it. Raises NodeAway, SiteError."""
+        check_engine(self.directory)
+        self.own.check_read(text)
         script = compile_script(text, self.catalog(), name=name)
         if not script.queries:
             return script  # it is there
-        (query,) = script.queries
-        if fragment.node.schema != query.plan.schema:
-            raise WrongUse(f"what is placed is not {query.name}")
-        written = select_of(text)
-        if task is not None:
-            self.tasks.write(task)
-        try:
-            with self.fragments.assembled(fragment) as assembled, self._lock:
-                made = placed_text(query.name, assembled.plan, written)
-                done = self._run_placed(query.name, made, assembled, folder)
-        except BaseException:
-            if task is not None:
-                self.tasks.delete(task.query)
-            raise
+        assembling = None
+        if task is not None and task.strategy == SWAP:
+            assembling = partial(self._swapping.assembled, task=task)
+        done = self._standing.place(text, script, fragment, task, folder, assembling)
         return self._told([(done, script)])[0]
 
     def _stand(
@@ -298,66 +306,25 @@ class Node:
         since: int | None,
     ) -> None:
         """An internal query that computes a fragment for another node."""
-        if since is not None:
-            self._stand_again(name, shape(inlined(fragment)), since)
-            return
-        with self.fragments.assembled(fragment, complete=complete) as assembled, self._lock:
-            assembled = replace(assembled, plan=shape(assembled.plan))
-            self._run_placed(name, placed_text(name, assembled.plan), assembled, None)
-
-    def _stand_again(self, name: str, plan: Node_, since: int) -> None:
-        """As if it had begun at an instant of the past, over streams that their homes have held."""
-        definition = QueryDef(name, plan)
-        with self._lock:
-            mirrored, streams = self.mirrors.open_past(definition, self._elsewhere(), since)
-            text = placed_text(name, with_streams(plan, streams))
-            try:
-                before = "".join(f"{t}; " for t in mirrored.texts)
-                self.site.execute(before + text, pasts=mirrored.pasts)
-            except BaseException:
-                self.mirrors.give_back(mirrored.opened)
-                raise
-
-    def _run_placed(
-        self, name: str, text: str, assembled: Assembled, folder: Path | None
-    ) -> SiteScript:
-        for shared in assembled.shared:
-            if self.site.catalog.find(shared) is None:
-                raise SiteError(f"{shared} was dropped meanwhile: submit again")
-        definition = QueryDef(name, assembled.plan, text)
-        self._await_news(assembled)
-        mirrored = self.mirrors.open([definition], self._elsewhere())
-        try:
-            before = "".join(f"{t}; " for t in (*mirrored.texts, *assembled.texts))
-            pasts = {**mirrored.pasts, **assembled.pasts}
-            return self.site.execute(before + text, folder=folder, pasts=pasts)
-        except BaseException:
-            self.mirrors.give_back(mirrored.opened)
-            raise
-
-    def _await_news(self, assembled: Assembled) -> None:
-        """A stream may be so new that its home has told others of it, and not this node yet."""
-        read = {s.name.lower() for s in base_streams(assembled.plan)}
-        read -= {name.lower() for name in assembled.pasts}
-        until = time.monotonic() + _NEWS_WITHIN_S
-        while time.monotonic() < until:
-            known = self.directory.defined()
-            if all(n in known or self.site.catalog.find(n) is not None for n in read):
-                return
-            time.sleep(_LOOK_EVERY_S)
-
-    def _stop_publication(self, publication: str) -> None:
-        self.data.publications.close(publication)
+        check_engine(self.directory)
+        self._standing.stand(name, fragment, shape, complete, since)
 
     def execute_each(self, texts: Sequence[Text], compiler: CompileEach) -> list[Script]:
         """As `Site.execute_each`; statements may read what others have."""
+        check_engine(self.directory)
         with self._lock:
-            elsewhere = self._elsewhere()
-            cql = [t.cql for t in texts]
-            scripts = compiler(cql, network_catalog(elsewhere, self.site.catalog))
+            elsewhere = self.own.elsewhere()
+            for each in texts:
+                self.own.check_read(each.cql)
+            cql = [self.own.as_here(t.cql) for t in texts]
+            scripts = compiler(cql, self.catalog())
+            for script in scripts:
+                check_not_reserved(script)
+            if self.computing.engine is not None and any(s.queries for s in scripts):
+                raise WrongUse(f"{self.name} takes queries one by one: its engine is another")
             texts = [
-                Text(named(t.cql, (q.name for q in s.queries)), t.folder)
-                for t, s in zip(texts, scripts, strict=True)
+                Text(named(c, (q.name for q in s.queries)), t.folder)
+                for c, t, s in zip(cql, texts, scripts, strict=True)
             ]
             with self._opened(scripts, cql, elsewhere) as opened:
                 before = Text("".join(f"{t};\n" for t in opened.texts))
@@ -366,18 +333,24 @@ class Node:
 
     @contextmanager
     def _opened(
-        self, scripts: Iterable[SiteScript], texts: Iterable[str], elsewhere: Mapping[str, Defined]
+        self,
+        scripts: Iterable[SiteScript],
+        texts: Iterable[str],
+        elsewhere: Mapping[str, Defined],
+        instead: Mapping[str, QueryDef] = NOTHING_ELSE,
     ) -> Iterator[Mirrored]:
-        """What scripts need of other nodes; given back if they fail."""
-        made = [c.definition for s in scripts for c in s.changes if not c.dropped]
+        """What scripts need of other nodes, with some queries in the place of others; given back if
+        they fail."""
+        made = [
+            instead.get(c.definition.name, c.definition)
+            for s in scripts
+            for c in s.changes
+            if not c.dropped
+        ]
         reading = [d for d in made if isinstance(d, QueryDef | ViewDef)]
-        mirrored = self.mirrors.open(reading, elsewhere)
-        views = self._views_for(texts, elsewhere)
-        try:
-            yield replace(mirrored, texts=(*mirrored.texts, *views))
-        except BaseException:
-            self.mirrors.give_back(mirrored.opened)
-            raise
+        with self.mirrors.opened(reading, elsewhere) as mirrored:
+            mirrored.texts.extend(views_for(self.site, texts, elsewhere))
+            yield mirrored
 
     def _told(self, pairs: Sequence[tuple[SiteScript, SiteScript]]) -> list[Script]:
         """The network learns what has changed. What was done for the sake of a user's statements is
@@ -389,7 +362,7 @@ class Node:
             assert isinstance(done, Script)
             told.append(replace(done, changes=changes, warnings=script.warnings))  # type: ignore[arg-type]
         everything = [c for script in told for c in script.changes]
-        self._tell(everything)
+        self.own.tell(everything)
         gone = [c for c in everything if c.dropped or c.replaced is not None]
         for change in gone:
             self.tasks.delete(change.definition.name)
@@ -397,69 +370,23 @@ class Node:
             self._drop_unused()
         return told
 
-    def _views_for(self, texts: Iterable[str], elsewhere: Mapping[str, Defined]) -> Iterator[str]:
-        """Views of others that texts read, as they are now."""
-        if not any(d.kind == VIEW for d in elsewhere.values()):
-            return
-        copies = {v.name.lower(): v for v in self.site.catalog.views()}
-        for view in needed_views(texts, elsewhere):
-            copy = copies.get(view.name.lower())
-            if copy is None:
-                yield view.text
-            elif copy.text != view.text and not dependents(copy, self.site.catalog):
-                yield f"DROP VIEW {quoted(view.name)}; {view.text}"
-
     def _drop_unused(self) -> None:
-        elsewhere = self._elsewhere()
-        for view in reversed(self.site.catalog.views()):
-            is_copy = view.name.lower() in elsewhere
-            if is_copy and not dependents(view, self.site.catalog):
-                self.site.execute(f"DROP VIEW {quoted(view.name)}")
+        drop_unused_views(self.site, self.own.elsewhere())
+        self._give_back()
+
+    def _give_back(self) -> None:
+        """What nothing here reads any more."""
+        self.computing.drop_unused()
         self.mirrors.drop_unused()
+        self.labelling.drop_unused()
+        with self.site.gate.between_ticks():
+            self.site.engine.tidy()
 
     # --- what is where
 
-    def _elsewhere(self) -> dict[str, Defined]:
-        """What other nodes have; by lower-cased name."""
-        return {k: d for k, d in self.directory.defined().items() if d.node != self.name}
+    def is_answered_here(self, path: str) -> bool:
+        """Whether any node answers for what is at home at one of them."""
+        return False
 
     def find(self, name: str) -> Defined | None:
         return self.directory.defined().get(name.lower())
-
-    def is_own(self, definition: Definition) -> bool:
-        """Whether it was made here, and not for the network's sake."""
-        if is_internal(definition):
-            return False
-        entry = self.find(definition.name)
-        is_copy = isinstance(definition, ViewDef) and entry is not None and entry.kind == VIEW
-        return not (is_copy and entry is not None and entry.node != self.name)
-
-    def _tell(self, changes: Sequence[Change]) -> None:
-        """The network learns what this node has."""
-        texts = self._texts() if len(changes) > 1 else None
-        made = {c.definition.name: c.definition for c in changes if not c.dropped}
-        gone = {c.definition.name for c in changes if c.dropped} - made.keys()
-        had = [(d.name, kind_of(d), self._text_of(d, texts)) for d in made.values()]
-        self.directory.change(had, sorted(gone))
-
-    def _text_of(self, definition: Definition, texts: Mapping[str, str] | None = None) -> str:
-        if isinstance(definition, StreamDef):
-            return schema_text(definition)
-        return without_plan((self._texts() if texts is None else texts).get(definition.name, ""))
-
-    def _texts(self) -> dict[str, str]:
-        return {name: text for name, _, text in self.site.book.definitions()}
-
-    def _reconcile(self) -> None:
-        """After a crash between a change and the news of it."""
-        known = {k: d for k, d in self.directory.defined().items() if d.node == self.name}
-        texts = self._texts()
-        own = [d for d in self.site.catalog.definitions.values() if self.is_own(d)]
-        had = [(d.name, kind_of(d), self._text_of(d, texts)) for d in own]
-        news = [
-            (name, kind, text)
-            for name, kind, text in had
-            if (e := known.get(name.lower())) is None or (e.kind, e.text) != (kind, text)
-        ]
-        here = {name.lower() for name, _, _ in had}
-        self.directory.change(news, [e.name for key, e in known.items() if key not in here])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from thalweg.cql import Script, parse_script, syntax
 from thalweg.cql.parser import parse_each
 from thalweg.runtime.network.directory import Defined
-from thalweg.runtime.network.placing import Place
+from thalweg.runtime.network.placing.placing import Place
 
 
 @dataclass(frozen=True, slots=True)

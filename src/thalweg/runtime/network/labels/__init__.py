@@ -1,0 +1,1 @@
+"""Tolerance classes between nodes: rows that are due, and for whom."""

@@ -1,0 +1,1 @@
+"""From queries to fragments at nodes: planned, compared with what runs, carried out."""

@@ -1,0 +1,1 @@
+"""Who has a stream from whom, what is passed on, and how fresh readers are."""

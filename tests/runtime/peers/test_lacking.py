@@ -1,0 +1,40 @@
+"""How readers are told what peers lack."""
+
+from thalweg.overlay.p2p.query import Input, JoinQuery, JoinStep, Leaf
+from thalweg.overlay.p2p.results import OpenQuery
+from thalweg.runtime.peers.lacking import lacking, lacking_text
+
+LEAVES = (Leaf("X", 5), Leaf("Y", 5))
+JOIN = JoinQuery(
+    "q",
+    "n1",
+    LEAVES,
+    (JoinStep((Input(0, False, 0, 0), Input(1, False, 1, 0))),),
+    ((0, 0),),
+)
+
+
+class Asker:
+    """Peers, as far as one query's readers look at them."""
+
+    def __init__(self, waiting):
+        self._waiting = waiting
+
+    def query(self, query, look):
+        return look(OpenQuery(JOIN, pending=None))
+
+    def waiting(self, query):
+        return self._waiting
+
+
+def test_a_stream_that_waits_is_told_with_the_nodes_that_it_waits_for():
+    named = {"10.0.0.2:1": "n2", "10.0.0.3:1": "n3"}.__getitem__
+    told = lacking([JOIN], Asker({"X#1": ("10.0.0.2:1", "10.0.0.3:1")}), named)
+    assert told == {"waits": [{"stream": "X", "nodes": ["n2", "n3"]}]}
+    assert lacking_text(told) == "X waits: most of n2, n3, who keep its register, are away"
+
+
+def test_nothing_is_told_where_nothing_lacks():
+    told = lacking([JOIN], Asker({}), str)
+    assert told == {}
+    assert lacking_text(told) is None
