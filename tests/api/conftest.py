@@ -26,7 +26,7 @@ class LiveService:
         self._thread = threading.Thread(target=self._server.run, args=([listener],))
         self._thread.start()
         assert ready.wait(10)
-        self.http = httpx.Client(base_url=self.url, timeout=20, trust_env=False)
+        self.http = httpx.Client(base_url=self.url, timeout=120, trust_env=False)
 
     def close(self) -> None:
         self.http.close()

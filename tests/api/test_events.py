@@ -19,7 +19,7 @@ def take(service: LiveService, count: int, last_id: str | None = None) -> list[E
     headers = {"Last-Event-ID": last_id} if last_id else {}
     found: list[Event] = []
     with httpx.stream(
-        "GET", f"{service.url}/queries/q/results", headers=headers, timeout=20, trust_env=False
+        "GET", f"{service.url}/queries/q/results", headers=headers, timeout=120, trust_env=False
     ) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         for event in parse_events(answer.iter_lines()):
@@ -46,32 +46,29 @@ def test_a_client_that_keeps_its_id_gets_every_row_once(service: LiveService) ->
 
 def test_rows_are_pushed_as_they_come(service: LiveService) -> None:
     service.http.post("/queries", content=SCRIPT)
-    arrived: list[float] = []
     found: list[Event] = []
+    rows = threading.Semaphore(0)
 
     def follow() -> None:
         with httpx.stream(
-            "GET", f"{service.url}/queries/q/results", timeout=20, trust_env=False
+            "GET", f"{service.url}/queries/q/results", timeout=120, trust_env=False
         ) as answer:
             for event in parse_events(answer.iter_lines()):
                 if event.kind != "frontier":
-                    arrived.append(time.monotonic())
                     found.append(event)
+                    rows.release()
 
     follower = threading.Thread(target=follow)
     follower.start()
-    pushed = []
-    for ts in range(6):
-        pushed.append(time.monotonic())
-        push(service, ts)
-        time.sleep(0.1)
+    push(service, 0)
+    for ts in range(1, 6):
+        push(service, ts)  # row i becomes final with tuple i + 1
+        assert rows.acquire(timeout=120)
     service.http.delete("/queries/q")
-    follower.join(2)
+    follower.join(120)
     assert not follower.is_alive()
     assert found[-1] == Event("end", None, '{"reason": "stopped"}')
     assert len(found) == 6
-    # Row i becomes final with tuple i + 1.
-    assert all(a - p < 2 for a, p in zip(arrived, pushed[1:], strict=False))
 
 
 def test_ids_move_on_in_ticks_that_say_nothing(tmp_path: Path) -> None:
@@ -84,7 +81,7 @@ def test_ids_move_on_in_ticks_that_say_nothing(tmp_path: Path) -> None:
             service.site.settle()
         ids: list[str] = []
         with httpx.stream(
-            "GET", f"{service.url}/queries/q/results", timeout=20, trust_env=False
+            "GET", f"{service.url}/queries/q/results", timeout=120, trust_env=False
         ) as answer:
             for event in parse_events(answer.iter_lines()):
                 if event.kind == "frontier":
@@ -121,6 +118,6 @@ def test_the_service_stops_while_clients_follow(tmp_path: Path) -> None:
     time.sleep(0.3)
     began = time.monotonic()
     service.close()
-    follower.join(10)
+    follower.join(60)
     assert not follower.is_alive()
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 9  # at 10 s it would be ended the hard way

@@ -160,7 +160,7 @@ def test_an_iterable_makes_its_own_stream(session: Thalweg) -> None:
     row = {"at": datetime(2025, 1, 1), "price": Decimal("1.50"), "n": 1, "ok": True, "name": "x"}
     stream = session.from_iterable("R", iter([row]), timestamp="at")
     assert "price DECIMAL(38,2), n BIGINT, ok BOOLEAN, name VARCHAR" in repr(stream)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while stream.status().state != "ended" and time.monotonic() < deadline:
         time.sleep(0.01)
     assert stream.status().arrived == 1
@@ -225,7 +225,7 @@ def test_importing_the_package_is_light() -> None:
 
     code = "import sys, thalweg; print('polars' in sys.modules, 'pyspark' in sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True
     )
     assert done.stdout == "False False\n"
 

@@ -1,5 +1,8 @@
 import json
+import os
+import signal
 import sys
+import time
 from dataclasses import asdict, dataclass
 from types import SimpleNamespace
 
@@ -52,6 +55,24 @@ def test_a_report_with_missed_goals_is_no_failure():
     report = json.loads(done.stdout)
     assert report["parameters"] == {"queries": [1, 8], "overlap": 1.0, "limit_s": 9.0}
     assert report["goals"][0]["met"] is False
+
+
+def test_a_run_that_is_told_to_end_stops_what_it_has_started(monkeypatch):
+    stopped = []
+
+    def run_until_told(parameters, progress):
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(60)
+        finally:
+            stopped.append("its nodes")
+
+    module = SimpleNamespace(Parameters=Parameters, run=run_until_told)
+    monkeypatch.setitem(sys.modules, "bench.fake_one", module)
+    before = signal.getsignal(signal.SIGTERM)
+    assert run("fake-one").exit_code != 0
+    assert stopped == ["its nodes"]
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 @pytest.mark.parametrize(

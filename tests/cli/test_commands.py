@@ -9,6 +9,7 @@ from tests.cli.conftest import Run
 from typer.testing import CliRunner
 
 from thalweg.cli.main import app
+from thalweg.engine.site.delays import Took
 
 S = "CREATE STREAM S (a INTEGER, b VARCHAR) TIMESTAMP BY ts;"
 _HEADING = [
@@ -18,6 +19,8 @@ _HEADING = [
     "GROUP",
     "ROWS",
     "COST",
+    "DELAY",
+    "PR",
     "FINAL",
     "UP",
     "TO",
@@ -141,6 +144,22 @@ def test_ps_lists_queries(standing: Run) -> None:
     assert row.split()[:5] == ["q", "running", "relation", "-", "4"]
     query = json.loads(standing("ps", "--json").stdout)
     assert query["columns"] == [["a", "INTEGER"], ["b", "VARCHAR"]]
+
+
+def test_ps_sorts_by_how_long_results_take_beside_the_work(
+    standing: Run, service: LiveService
+) -> None:
+    standing("submit", "-e", "CREATE QUERY last AS SELECT b FROM S [Now]")
+    slow, quick = Took(2.0, 0.1, 0.5), Took(0.1, 0.1)
+    known = {"q": quick, "last": slow}
+    service.site.delays.of = lambda run: known.get(run)  # type: ignore[assignment,arg-type,method-assign]
+    rows = [line.split() for line in standing("ps", "--sort", "pr").stdout.splitlines()[1:]]
+    assert [row[0] for row in rows] == ["last", "q"]
+    assert "2,000 ms 20" in " ".join(rows[0])
+    by_name = standing("ps", "--sort", "name", "--json").stdout.splitlines()
+    assert [json.loads(line)["name"] for line in by_name] == ["last", "q"]
+    assert json.loads(by_name[0])["cpr"] == 5
+    assert standing("ps", "--sort", "luck").exit_code == 2
 
 
 def test_streams_lists_streams(standing: Run) -> None:

@@ -74,7 +74,7 @@ class Dev:
         """With patience: the service may be on its way down or up."""
         for _ in range(600):
             try:
-                answer = httpx.post(self.url + path, trust_env=False, timeout=30, **options)  # type: ignore[arg-type]
+                answer = httpx.post(self.url + path, trust_env=False, timeout=120, **options)  # type: ignore[arg-type]
                 answer.raise_for_status()
                 return answer
             except httpx.TransportError:
@@ -113,11 +113,11 @@ def test_a_second_one_on_the_folder_or_the_port_is_refused(dev: Callable[..., De
     first = dev().start()
     command = [sys.executable, "-m", "thalweg.cli", "dev", "--master", IN_PROCESS]
     other = [*command, "--port", "0", "--data-dir", str(first.folder)]
-    done = subprocess.run(other, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(other, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 2
     assert "is in use by process" in done.stderr
     other = [*command, "--port", str(first.port), "--data-dir", str(first.folder / "x")]
-    done = subprocess.run(other, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(other, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 2
     assert "--port" in done.stderr
 

@@ -44,7 +44,7 @@ def paste(tmp_path: Path) -> Iterator[Paste]:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=590,  # a test has 600 s
         )
 
     yield run

@@ -30,6 +30,22 @@ NAMES = [
     "S?x=1",
     "💣",
 ]
+# Those that the engine and the network give to what they make for themselves.
+RESERVED = [
+    "pub/x",
+    "PUB/x",
+    "pub/S>b.1",
+    "pub/#0123456789>a.1",
+    "due/S",
+    "fragment/x",
+    "fragment/again/S.1",
+    "swap/x",
+    "group/x",
+    "Group/x",
+    "native/x",
+    "S@a",
+]
+SOURCES = ["publication:b", "publication:a", "engine:q", "labels:", "labels:S", "peers:1", "tmp:x"]
 NUMBERS = [
     0,
     -1,
@@ -85,6 +101,15 @@ SCRIPTS = [
     "CREATE STREAM F (a INTEGER) TIMESTAMP BY ts FROM '{path}'",
     "SELECT a FROM S WHERE a = {text}",
     "SELECT {number} + a FROM S",
+    'CREATE QUERY "{reserved}" AS SELECT a FROM S [Range 3]',
+    'CREATE STREAM "{reserved}" (a INTEGER) TIMESTAMP BY ts',
+    'CREATE VIEW "{reserved}" AS SELECT a FROM S [Range 3]',
+    'CREATE OR REPLACE QUERY "{reserved}" AS SELECT a FROM R',
+    'SELECT * FROM "{reserved}" [Range 3]',
+    'DROP QUERY "{reserved}"',
+    'DROP STREAM "{reserved}"',
+    "CREATE STREAM \"{reserved}\" (a INTEGER) TIMESTAMP BY ts FROM '{source}'",
+    "CREATE STREAM F (a INTEGER) TIMESTAMP BY ts FROM '{source}'",
 ]
 
 
@@ -226,7 +251,8 @@ def _body(rng: random.Random) -> tuple[str, bytes]:
 
 
 def _name(rng: random.Random) -> str:
-    return quote(rng.choice(["S", "R", "q", *NAMES]), safe=rng.choice(["", "/"]))
+    known = ["S", "R", "q", *NAMES, rng.choice(RESERVED)]
+    return quote(rng.choice(known), safe=rng.choice(["", "/"]))
 
 
 def _pushed(rng: random.Random) -> Hostile:
@@ -245,7 +271,11 @@ def _promised(rng: random.Random) -> Hostile:
 
 def _submitted(rng: random.Random) -> Hostile:
     text = rng.choice(SCRIPTS).format(
-        path=rng.choice(PATHS), text=json.dumps(rng.choice(TEXTS)), number=rng.choice(NUMBERS)
+        path=rng.choice(PATHS),
+        text=json.dumps(rng.choice(TEXTS)),
+        number=rng.choice(NUMBERS),
+        reserved=rng.choice(RESERVED),
+        source=rng.choice(SOURCES),
     )
     if rng.random() < 0.3:
         cut = rng.randrange(len(text) + 1)
@@ -316,3 +346,100 @@ def _dropped(rng: random.Random) -> Hostile:
 
 _KINDS = [_pushed, _pushed, _pushed, _pushed, _promised, _submitted, _submitted, _noisy_script]
 _KINDS += [_attached, _read, _read, _dropped]
+
+
+# --- at a node of a network
+
+NODES = ["a", "b", "nobody", "", "A", "a,b", "b,b", "a/0", "b/9999999999999", "💣", "x" * 3_000]
+_PLAIN = [x for x in NODES if x.isascii() and "\0" not in x]  # what a header can hold
+_HEADERS: dict[str, list[str]] = {
+    "thalweg-strategy": ["local", "home", "sqpr", "sand", "cosmos", "nope", ""],
+    "thalweg-spread": ["2", "0", "-1", "99999999999999999999", "2/0", "b/4", "1.5", *_PLAIN],
+    "thalweg-plan": ["swap", "nope", ""],
+    "thalweg-routing": ["lottery", "nope", ""],
+    "thalweg-bound-ms": ["1", "0", "-1", "nan", "inf", "1e400", "x"],
+    "thalweg-movable": ["1", "0", "x"],
+    "thalweg-eager": ["1", "x"],
+    "thalweg-here": ["1", ""],
+    "thalweg-at": _PLAIN,
+}
+
+
+def draw_networked(rng: random.Random) -> Hostile:
+    """As users and other nodes may ask a node."""
+    drawn = draw(rng) if rng.random() < 0.5 else rng.choice(_NETWORKED)(rng)
+    headers = {n: rng.choice(v) for n, v in _HEADERS.items() if rng.random() < 0.1}
+    return Hostile(drawn.method, drawn.url, drawn.headers | headers, drawn.body)
+
+
+def _asked_of_node(rng: random.Random) -> Hostile:
+    url = rng.choice(
+        [
+            f"/network/defined?name={_name(rng)}",
+            "/network/defined",
+            f"/network/placed?name={_name(rng)}",
+            f"/network/joins?id={_name(rng)}",
+            f"/network/trees?why={quote(rng.choice(NODES))}",
+            f"/network/fidelity?period_s={rng.choice(NUMBERS)}&periods={rng.choice(NUMBERS)}",
+            f"/queries/{_name(rng)}/placed?format={rng.choice(['json', 'text', 'xml'])}",
+            f"/network/{_name(rng)}",
+            *(f"/network/{what}" for what in _TOLD),
+            "/network",
+        ]
+    )
+    return Hostile("GET", url, {}, b"")
+
+
+_TOLD = [
+    "links",
+    "nodes",
+    "role",
+    "measured",
+    "fragments",
+    "refusals",
+    "room",
+    "load",
+    "loads",
+    "partners",
+    "moves",
+    "successions",
+    "check",
+    "coordinators",
+    "replan",
+    "replans",
+    "publications",
+]
+
+
+def _moved(rng: random.Random) -> Hostile:
+    kind, body = rng.choice([_given, _given, _given, _noise, _deep])(rng)
+    what = rng.choice(["moves", "moves", "replan", "plan", "drain"])
+    return Hostile("POST", f"/network/{what}", {"content-type": kind}, body)
+
+
+def _given(rng: random.Random) -> tuple[str, bytes]:
+    told: Any = {
+        "what": rng.choice([*NAMES, *RESERVED]),
+        "publication": rng.choice(RESERVED),
+        "to": rng.choice(NODES),
+        "buckets": rng.choice(["0-31", "0-", "-", "9999999999999999999", "5-2", "", "x"]),
+        "by": rng.choice(["precopy", "ptlb", "mslb", "stop", "replay", "nope", ""]),
+        "cql": rng.choice(SCRIPTS),
+        "node": rng.choice(["nobody", ""]),
+    }
+    for name in list(told):
+        if rng.random() < 0.3:
+            del told[name]
+        elif rng.random() < 0.1:
+            told[name] = _value(rng)
+    if rng.random() < 0.1:
+        told = _value(rng)
+    return JSON, json.dumps(told).encode()
+
+
+def _forgotten(rng: random.Random) -> Hostile:
+    body: Any = rng.choice([{"node": "nobody"}, {"node": ""}, {"node": _value(rng)}, _value(rng)])
+    return Hostile("POST", "/network/forget", {"content-type": JSON}, json.dumps(body).encode())
+
+
+_NETWORKED = [_asked_of_node, _asked_of_node, _moved, _moved, _forgotten]

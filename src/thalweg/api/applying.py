@@ -17,7 +17,7 @@ from thalweg.cql.bind.dependencies import dependents
 from thalweg.cql.bind.statements import Change, Nothing, changes_of
 from thalweg.cql.errors import Diagnostic, Mistake
 from thalweg.cql.parser import parse_each
-from thalweg.cql.syntax import AddColumn, CreateQuery, Drop, Mode, Statement
+from thalweg.cql.syntax import AddColumn, CreateQuery, Drop, Mode, SpreadQuery, Statement
 from thalweg.engine.shared.explain.state import Size
 from thalweg.engine.site import Site
 from thalweg.engine.site.book import kind_of
@@ -93,7 +93,7 @@ def wanted(pieces: Sequence[Piece]) -> Wanted:
 
 
 def _refused(statement: Statement) -> Mistake | None:
-    if isinstance(statement, Drop | AddColumn) or (
+    if isinstance(statement, Drop | AddColumn | SpreadQuery) or (
         isinstance(statement, CreateQuery) and statement.mode is Mode.ALTER
     ):
         hint = "leave it out: what is in no file is dropped, and what differs is changed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 import polars as pl
@@ -28,11 +28,15 @@ _EXACT: msgspec.json.Decoder[Any] = msgspec.json.Decoder(float_hook=Decimal)
 _SHOWN = 80  # characters of a line that is none
 
 
+T = TypeVar("T")
+
+
 class Submission(NamedTuple):
     cql: str
     name: str
     folder: Path | None
     placement: str | None = None  # of its one query, as a node of the network has planned it
+    eager: bool = False  # results of peers at once
 
 
 class _Pieces(msgspec.Struct):
@@ -71,7 +75,14 @@ async def submission_of(request: Request) -> Submission:
         str(given.get("name", "<cql>")),
         folder_of(folder),
         placement if isinstance(placement, str) else None,
+        given.get("eager") is True,
     )
+
+
+async def decoded(request: Request, kind: type[T]) -> T:
+    """A body that is one structure, as JSON."""
+    body = await body_of(request)
+    return cast("T", _json(body, msgspec.json.Decoder(kind)))
 
 
 def folder_of(given: Any) -> Path | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from thalweg.api.access.access import TooFast
 from thalweg.api.changes import changes_json, verb_of
@@ -50,18 +50,21 @@ class Outcome:
         self.errors += _placed(script.errors, piece)
 
 
+@runtime_checkable
 class ExecutesEach(Executes, Protocol):
     def execute_each(self, texts: Sequence[Text], compiler: CompileEach) -> Sequence[Script]: ...
 
 
-def submit_each(
-    site: Site, pieces: Sequence[Piece], runs: ExecutesEach | None = None
-) -> list[Outcome]:
-    """All pieces in one transaction; an outcome for each. `runs` executes them: the site itself, or
-    its node."""
+def submit_each(site: Site, pieces: Sequence[Piece], runs: Executes | None = None) -> list[Outcome]:
+    """All pieces in one transaction, where who executes them can; an outcome for each. `runs` is
+    the site itself, or its node."""
     runs = runs or site
     texts = [Text(p.cql, p.base) for p in pieces]
     outcomes = [Outcome() for _ in pieces]
+    if not isinstance(runs, ExecutesEach):
+        for outcome, piece in zip(outcomes, pieces, strict=True):
+            _one_by_one(site, runs, piece, outcome)
+        return outcomes
     try:
         scripts = runs.execute_each(texts, compile_each)
     except (SourceError, PlanError, SinkError, CannotReplace, Denied):

@@ -42,7 +42,8 @@ async def events(
                 yield part
         if frontier > after:
             after = frontier
-            data = json.dumps({"frontier": after.instant})
+            lacking = await run_in_threadpool(site.lacking, query.name)
+            data = json.dumps({"frontier": after.instant, **lacking})
             yield f"event: frontier\nid: {after}\ndata: {data}\n\n"
         if end is not None:
             yield f"event: end\ndata: {json.dumps({'reason': end})}\n\n"

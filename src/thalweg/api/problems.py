@@ -18,6 +18,7 @@ from thalweg.cql import CqlError
 from thalweg.cql.errors import Diagnostic
 from thalweg.engine.failures import FAILURES, will_pass
 from thalweg.engine.shared.ingest.normalise import IngestError
+from thalweg.engine.shared.registering import NameTaken
 from thalweg.engine.shared.replacing import CannotReplace
 from thalweg.engine.sinks.base import SinkError
 from thalweg.engine.site import Busy, Forgotten, SiteError, Unknown, WrongUse
@@ -37,6 +38,7 @@ _STATUS: tuple[tuple[type[Exception], int, str], ...] = (  # the first that fits
     (SourceError, 422, "the source can't be used"),
     (SinkError, 422, "the sink can't be used"),
     (CannotReplace, 409, "the query can't be replaced"),
+    (NameTaken, 409, "the name is not to be had"),
 )
 
 

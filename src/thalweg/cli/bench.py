@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +16,7 @@ import typer
 import thalweg
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
 from thalweg.cli.measuring import progress_bar, with_settings
+from thalweg.cli.stopping import interrupt
 from thalweg.experiments.report import publish
 
 # What a benchmark can be asked is known when it is loaded, not before.
@@ -52,9 +55,19 @@ def bench(
         if out is not None and out.exists() and not out.is_dir():
             # Better now than when the hours of the run are spent.
             raise CommandFailed(f"--out {out}: a file is in the way", BAD_INPUT)
-        with progress_bar(f"bench {name}") as progress:
+        with _stopped_cleanly(), progress_bar(f"bench {name}") as progress:
             report = module.run(parameters, progress)
         publish(report, as_json=json, out=out)
+
+
+@contextmanager
+def _stopped_cleanly() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does: nodes and services that it has started are stopped."""
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _as_settings(options: Sequence[str], bench: str, parameters: Any) -> list[str]:

@@ -11,7 +11,7 @@ import typer
 from thalweg.cli.client import AsJson
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
 from thalweg.cli.output import emit, emit_json, note, notes
-from thalweg.cli.stopping import stop_within
+from thalweg.cli.stopping import interrupt, stop_within
 from thalweg.cli.trusting import UsersOption, access_of
 
 
@@ -118,10 +118,6 @@ def _who_has(data_dir: Path) -> str | None:
     if process is None:
         return None
     return f"it runs already, as process {process}: `{stop_command(data_dir)}` stops it"
-
-
-def interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _announce(url: str, data_dir: Path, as_json: bool) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from thalweg.cli.exits import BAD_INPUT, FAILED, CommandFailed, reporting
 from thalweg.cli.measuring import progress_bar, with_settings
-from thalweg.cli.output import emit_json, emit_table
+from thalweg.cli.output import complain, emit_json, emit_table, note
 from thalweg.experiments.registry import UnknownExperiment, experiments, load
 from thalweg.experiments.report import Report, publish, write
 
@@ -78,11 +78,13 @@ def _run_all(
             report = _run(name, quick=quick, seeds=_seeds_of(name, seeds), settings=[])
         except Exception as error:  # the others are worth their run all the same
             failed.append(f"{name}: {error}")
+            complain(failed[-1])
             continue
         if out is not None:
             write(report, out)
         met = sum(goal.met for goal in report.goals)
         rows.append((name, f"{report.took_s:.1f}", f"{met} of {len(report.goals)}"))
+        note(f"{name}: {rows[-1][1]} s of CPU, {rows[-1][2]} goals met")  # all of them take long
     if as_json:
         keys = ("name", "took_s", "goals_met")
         emit_json([dict(zip(keys, row, strict=True)) for row in rows])

@@ -16,6 +16,7 @@ from thalweg.cli.dev import dev
 from thalweg.cli.doctor import doctor
 from thalweg.cli.experiment import experiment
 from thalweg.cli.explain import explain
+from thalweg.cli.move import move
 from thalweg.cli.network import network
 from thalweg.cli.node import node
 from thalweg.cli.plan import plan
@@ -57,6 +58,7 @@ COMMANDS = (
     streams,
     sinks,
     stop,
+    move,
     replay,
     backup,
     restore,

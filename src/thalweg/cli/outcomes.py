@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from operator import itemgetter
 from typing import Any
 
 from thalweg.cli.output import emit, emit_table
 from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.run import Outcome
 from thalweg.sim.soak import Tally
+
+ENOUGH = 30  # seeds in which a fault should have met a message
 
 
 def outcome_lines(outcome: Outcome) -> list[str]:
@@ -67,6 +70,7 @@ def show_tallies(tallies: list[Tally]) -> None:
     emit_table((("FAULT", "left"), ("TIMES", "right")), counts, empty="nothing went wrong")
     for tally in tallies:
         _show_met(tally)
+    _show_encounters(tallies)
     for tally in tallies:
         for seed, problem in tally.failed.items():
             emit(f"{tally.scenario} seed {seed}: {problem}")
@@ -86,6 +90,25 @@ def _show_met(tally: Tally) -> None:
     emit_table(columns, rows, empty="")
 
 
+def _show_encounters(tallies: list[Tally]) -> None:
+    """Whether each fault has met each message of the protocols, and which have met least often."""
+    columns = (
+        ("SCENARIO", "left"),
+        ("MESSAGES × FAULTS", "right"),
+        (f"IN {ENOUGH} SEEDS OR MORE", "right"),
+        ("LEAST OFTEN", "left"),
+    )
+    rows = []
+    for tally in tallies:
+        cells = tally.encounters
+        if cells:
+            (message, fault), seeds = min(cells.items(), key=itemgetter(1))
+            enough = sum(count >= ENOUGH for count in cells.values())
+            least = f"{message}, {fault}: {seeds:,}"
+            rows.append((tally.scenario, f"{len(cells):,}", f"{enough:,}", least))
+    emit_table(columns, rows, empty="no message met a fault")
+
+
 def tally_as_json(tally: Tally) -> dict[str, Any]:
     return {
         "scenario": tally.scenario,
@@ -96,6 +119,7 @@ def tally_as_json(tally: Tally) -> dict[str, Any]:
         "faults": dict(sorted(tally.faults.items())),
         "messages": _flat(tally.sent),
         "met": _flat(tally.met),
+        "encounters": [[*cell, seeds] for cell, seeds in tally.encounters.items()],
         "failed": {str(seed): problem for seed, problem in tally.failed.items()},
     }
 

@@ -64,7 +64,7 @@ def plan(
     if live:
         from thalweg.cli.plan_live import run_live
 
-        run_live(cql, strategy, url, as_json=as_json)
+        run_live(cql, strategy, url, as_json=as_json, bound_ms=bound_ms)
         return
     from thalweg.cli.planning import Request, run  # solvers load slowly: not for every command
 

@@ -12,7 +12,9 @@ from thalweg.cli.output import emit, emit_json
 from thalweg.placement.units import amount, bps
 
 
-def run_live(cql: Path | None, strategy: str, url: str, *, as_json: bool) -> None:
+def run_live(
+    cql: Path | None, strategy: str, url: str, *, as_json: bool, bound_ms: float | None = None
+) -> None:
     with reporting(), Service(url) as service:
         if cql is None:
             raise CommandFailed("--live takes queries: --cql FILE", BAD_INPUT)
@@ -24,7 +26,8 @@ def run_live(cql: Path | None, strategy: str, url: str, *, as_json: bool) -> Non
             "POST",
             "/network/plan",
             json={"cql": text, "name": str(cql)},
-            headers={"thalweg-strategy": strategy},
+            headers={"thalweg-strategy": strategy}
+            | ({} if bound_ms is None else {"thalweg-bound-ms": str(bound_ms)}),
         )
         found = answer.json()
         if as_json:

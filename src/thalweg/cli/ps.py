@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
 
 from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url
 from thalweg.cli.exits import reporting
@@ -15,6 +18,8 @@ _COLUMNS = [
     ("GROUP", "left"),
     ("ROWS", "right"),
     ("COST", "right"),
+    ("DELAY", "right"),
+    ("PR", "right"),
     ("FINAL UP TO", "left"),
     ("COMPLETE FROM", "left"),
     ("STREAMS", "left"),
@@ -22,15 +27,36 @@ _COLUMNS = [
 ]
 
 
-def ps(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+class Order(StrEnum):
+    """Of the list; the largest first."""
+
+    NAME = "name"
+    PR = "pr"
+    DELAY = "delay"
+    COST = "cost"
+    ROWS = "rows"
+
+
+_KEYS = {Order.PR: "pr", Order.DELAY: "delay_ms", Order.COST: "cost_s", Order.ROWS: "rows"}
+
+Sort = Annotated[
+    Order | None,
+    typer.Option("--sort", help="By name, or with the largest first; else as they were made."),
+]
+
+
+def ps(url: Url = DEFAULT_URL, as_json: AsJson = False, sort: Sort = None) -> None:
     """List the standing queries: state, group, rows so far, cost, and how far results are final.
+
+    DELAY is how long results come after their tuples, over all nodes; PR, the performance ratio,
+    is that over the work in them: 1 for a query that never waits.
 
     A query that a group answers has its part of the group's cost; its rows are counted while
     somebody listens. `thalweg explain --shared` shows the groups. A query that began with less than
     its windows ask for is `filling` until it is complete.
     """
     with reporting(), Service(url) as service:
-        queries = service.get("/queries")
+        queries = _sorted(service.get("/queries"), sort)
         if as_json:
             emit_lines(queries)
             return
@@ -39,6 +65,14 @@ def ps(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
             columns = [("NODE", "left"), *columns]
             row = _row_of_node
         emit_table(columns, map(row, queries), empty="no queries: `thalweg submit` some")
+
+
+def _sorted(queries: list[dict[str, Any]], order: Order | None) -> list[dict[str, Any]]:
+    if order is None:
+        return queries
+    if order is Order.NAME:
+        return sorted(queries, key=lambda q: str(q["name"]))
+    return sorted(queries, key=lambda q: -(q[_KEYS[order]] or 0.0))
 
 
 def _row_of_node(query: dict[str, Any]) -> tuple[Any, ...]:
@@ -54,6 +88,8 @@ def _row(query: dict[str, Any]) -> tuple[Any, ...]:
         query["group"],
         None if query["rows"] is None else f"{query['rows']:,}",
         _seconds(query["cost_s"]),
+        None if query["delay_ms"] is None else f"{query['delay_ms']:,.0f} ms",
+        None if query["pr"] is None else f"{query['pr']:,.3g}",
         query["frontier"],
         query["complete_from"],
         ", ".join(query["streams"]),

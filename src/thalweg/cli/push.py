@@ -77,6 +77,7 @@ def _patiently(service: Service, path: str, params: dict[str, Any], body: bytes)
 
 
 def _batches(file: str, size: int) -> Iterator[list[str]]:
+    """One at least: among peers, who has nothing to say yet is a source all the same."""
     if file == "-":
         yield from _chunks(sys.stdin, size)
         return
@@ -90,5 +91,6 @@ def _batches(file: str, size: int) -> Iterator[list[str]]:
 
 def _chunks(lines: Iterable[str], size: int) -> Iterator[list[str]]:
     left = iter(lines)
+    yield list(islice(left, size))
     while batch := list(islice(left, size)):
         yield batch

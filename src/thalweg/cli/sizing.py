@@ -12,7 +12,7 @@ from thalweg.cql import CqlError, compile_script
 from thalweg.overlay.p2p.from_plan import join_query
 from thalweg.overlay.p2p.planning import Rate, explain
 from thalweg.overlay.p2p.query import BadQuery, JoinQuery
-from thalweg.overlay.p2p.sizing import Need, completeness, curve, nodes_for
+from thalweg.overlay.p2p.sizing import Need, by_chance, completeness, curve, nodes_for
 from thalweg.plan.nodes import Node, resolution_us
 
 _BAR = 40
@@ -41,21 +41,22 @@ def run(asked: Request) -> None:
         except (BadQuery, ValueError) as error:
             raise CommandFailed(str(error), BAD_INPUT) from None
         assert count is not None
-        share = completeness(needs, count)
+        share, chance = completeness(needs, count), by_chance(needs, count)
         points = curve(needs)
         if asked.as_json:
             windows = [{"stream": n.stream, "tuples": n.tuples, "memory": n.memory} for n in needs]
             drawn = [{"nodes": n, "completeness": c} for n, c in points]
-            emit_json({"nodes": count, "completeness": share, "windows": windows, "curve": drawn})
+            told = {"nodes": count, "completeness": share, "by_chance": chance}
+            emit_json({**told, "windows": windows, "curve": drawn})
             return
-        _show(join, needs, count, share, points)
+        _show(join, needs, count, (share, chance), points)
 
 
 def _show(
     join: JoinQuery,
     needs: Sequence[Need],
     count: int,
-    share: float,
+    shares: tuple[float, float],
     points: Sequence[tuple[int, float]],
 ) -> None:
     for line in explain(join):
@@ -65,7 +66,10 @@ def _show(
             f"{need.stream}: {need.tuples:,.0f} tuples in {need.window_s:g} s, "
             f"room for {need.memory:,} at each node"
         )
+    share, chance = shares
     emit(f"{count:,} nodes: completeness {share:.4g}")
+    if share - chance >= 0.0005:
+        emit(f"{chance:.3f} if tuples come at random: windows are now and then fuller than that")
     emit("")
     width = len(f"{points[-1][0]:,}")
     for n, c in points:

@@ -11,6 +11,11 @@ PATIENCE_S = 10.0
 STOPPED_HARD = 1
 
 
+def interrupt(*_: object) -> None:
+    """What signals do that end a command: as Ctrl-C does, so that all it has started is stopped."""
+    raise KeyboardInterrupt
+
+
 def stop_within(seconds: float = PATIENCE_S) -> None:
     """End this process by force, unless it has ended by itself by then. Nothing is lost by that:
     what was acknowledged is durable, and a tick that was interrupted is run again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -17,6 +18,7 @@ from thalweg.cli.output import complain_at, emit, emit_json, note, notes, plain
 MOST_NAMED = 6  # of a kind; more are counted
 
 MOST_NOTICES = 5  # on history that is not there
+LOOK_EVERY_S, LONGEST_WAIT_S = 0.5, 30.0  # for room
 
 
 def submit(
@@ -31,9 +33,63 @@ def submit(
         str | None,
         typer.Option(
             help="In a network: queries run at the node asked (local), near their input (home), or "
-            "operator by operator where sqpr, in-network, edge, edge+ or cosmos puts them."
+            "operator by operator where sqpr, in-network, edge, edge+, fragments or cosmos puts "
+            "them."
         ),
     ] = None,
+    bound_ms: Annotated[
+        float | None,
+        typer.Option(
+            help="With a strategy that plans: results may take so long from their tuples' homes, "
+            "by the delays between nodes; a query that can't keep it is refused.",
+        ),
+    ] = None,
+    spread: Annotated[
+        str | None,
+        typer.Option(
+            help="In a network: a query's join, aggregate or DISTINCT runs at so many nodes (3), "
+            "or at these (n1,n2), each with some buckets of its key."
+        ),
+    ] = None,
+    parts: Annotated[
+        int | None,
+        typer.Option(
+            help="With --spread: ranges of buckets, each of which can move by itself; one for each "
+            "node unless said."
+        ),
+    ] = None,
+    plan: Annotated[
+        str | None,
+        typer.Option(
+            help="In a network: swap has a join made across the homes of its streams, in an order "
+            "that is chosen batch by batch."
+        ),
+    ] = None,
+    routing: Annotated[
+        str | None,
+        typer.Option(
+            help="With --plan swap: how rows choose their way: both (lottery and back-pressure), "
+            "lottery, back-pressure, or fixed:n3,n1 for a static order."
+        ),
+    ] = None,
+    movable: Annotated[
+        bool,
+        typer.Option(
+            "--movable",
+            help="In a network: what computes a query can be moved to other nodes (`thalweg "
+            "move`); its results stay.",
+        ),
+    ] = False,
+    eager: Annotated[
+        bool,
+        typer.Option("--eager", help="Among peers: rows at once, of which some may be missing."),
+    ] = False,
+    wait: Annotated[
+        bool,
+        typer.Option(
+            "--wait", help="A text whose queries a strategy does not admit waits until they fit."
+        ),
+    ] = False,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -46,21 +102,71 @@ def submit(
         files = files_of(paths or [])
         if not files and not text:
             raise CommandFailed("nothing to submit: give files, folders, - or -e TEXT", BAD_INPUT)
+        if parts is not None and spread is None:
+            raise CommandFailed("--parts is said with --spread only", BAD_INPUT)
+        headers = {"thalweg-strategy": strategy} if strategy else {}
+        if bound_ms is not None:
+            headers["thalweg-bound-ms"] = str(bound_ms)
+        if spread:
+            headers["thalweg-spread"] = spread if parts is None else f"{spread}/{parts}"
+        if routing is not None and plan is None:
+            raise CommandFailed("--routing is said with --plan swap only", BAD_INPUT)
+        if plan:
+            headers["thalweg-plan"] = plan
+        if routing:
+            headers["thalweg-routing"] = routing
+        if movable and (spread or strategy):
+            raise CommandFailed("--movable is said without --spread and --strategy", BAD_INPUT)
+        if movable:
+            headers["thalweg-movable"] = "1"
+        if eager:
+            headers["thalweg-eager"] = "1"
         total = _Total()
         texts = list(texts_of(files, text or []))
         with _progress(sum(len(t.cql) for t in texts)) as advance:
             for batch in batches_of(texts):
-                total.add(_submit(service, batch, strategy), as_json)
+                results = _submit(service, batch, headers)
+                if wait:
+                    results = _admitted(service, batch, results, headers)
+                total.add(results, as_json)
                 advance(sum(len(t.cql) for t in batch), total.done)
         total.tell()
 
 
-def _submit(service: Service, batch: list[Text], strategy: str | None) -> list[dict[str, Any]]:
+def _submit(service: Service, batch: list[Text], headers: dict[str, str]) -> list[dict[str, Any]]:
     texts = [{**t._asdict(), "folder": str(t.folder)} for t in batch]
-    headers = {"thalweg-strategy": strategy} if strategy else None
     answer = service.request("POST", "/queries/bulk", json={"texts": texts}, headers=headers)
     results: list[dict[str, Any]] = answer.json()["results"]
     return results
+
+
+def _admitted(
+    service: Service,
+    batch: list[Text],
+    results: list[dict[str, Any]],
+    headers: dict[str, str],
+) -> list[dict[str, Any]]:
+    """With those that were refused submitted again until there is room."""
+    version = None  # there may be room again already: once more at once
+    while refused := [i for i, result in enumerate(results) if result.get("refused")]:
+        if version is None:
+            for i in refused:
+                note(f"[yellow]{plain(batch[i].name)} waits: {plain(results[i]['detail'])}[/]")
+        version = _changed_version(service, version)
+        for i in refused:
+            (results[i],) = _submit(service, [batch[i]], headers)
+    return results
+
+
+def _changed_version(service: Service, version: str | None) -> str:
+    """What it is when queries or nodes have come or gone. Rates and costs change without being
+    told, so it is not waited for for ever."""
+    until = time.monotonic() + LONGEST_WAIT_S
+    while True:
+        now: str = service.get("/network/room")["version"]
+        if now != version or time.monotonic() >= until:
+            return now
+        time.sleep(LOOK_EVERY_S)
 
 
 class _Total:

@@ -9,7 +9,7 @@ import pytest
 
 from thalweg.cli.network.drawing import map_text
 from thalweg.cli.network.picture import map_svg
-from thalweg.runtime.network.lags import lag_text, with_lags
+from thalweg.runtime.network.mirrors.lags import lag_text, with_lags
 
 SVG = "{http://www.w3.org/2000/svg}"
 

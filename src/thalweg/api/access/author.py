@@ -29,7 +29,9 @@ class UserAuthor:
 
     def makes(self, definition: Definition) -> bool:
         """All but what a node makes for others' sake, or in order to read what others have."""
-        return not is_internal(definition) if self.node is None else self.node.is_own(definition)
+        return (
+            not is_internal(definition) if self.node is None else self.node.own.is_own(definition)
+        )
 
     def check(self, scripts: Sequence[Script], standing: Catalog) -> None:
         """Raises Denied, TooFast."""

@@ -7,7 +7,7 @@ only to a node that proves to be the one that is meant.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any
 
 import httpx
@@ -25,12 +25,16 @@ AT = "thalweg-at"  # a header: the node by whose eyes the network is to be seen
 _NOT_PASSED_ON = {"host", "content-length", "transfer-encoding", "connection", "origin", AT}
 _IDLE_S = 2.0  # before the other side closes a connection that nobody uses
 _CONNECT_S, _SILENT_S = 3.0, 30.0  # an event stream says something every ten seconds
+_LOOK_EVERY_S = 1.0  # whether a node that has not answered yet is down
 
 
 class Forwarding:
-    """One HTTP client to all other nodes."""
+    """One HTTP client to all other nodes; `is_up` says what is known of one, by its name."""
 
-    def __init__(self, credentials: Credentials | None = None) -> None:
+    def __init__(
+        self, is_up: Callable[[str], bool], credentials: Credentials | None = None
+    ) -> None:
+        self._is_up = is_up
         self._is_tls = credentials is not None
         self._client = httpx.AsyncClient(
             verify=credentials.tls().client if credentials is not None else True,
@@ -64,7 +68,9 @@ class Forwarding:
             asked = self._client.build_request(
                 request.method, url, headers=headers, content=given, extensions=self._to(node)
             )
-            answer = await self._client.send(asked, stream=True)
+            sending = self._client.send(asked, stream=True)
+            is_question = request.method in ("GET", "HEAD")
+            answer = await (self._while_up(node, sending) if is_question else sending)
         except httpx.TransportError as error:
             return away(node, error)
         passed = {k: v for k, v in answer.headers.items() if k not in _NOT_PASSED_ON}
@@ -81,9 +87,10 @@ class Forwarding:
 
     async def _get(self, request: Request, node: NodeInfo, path: str) -> Any | None:
         try:
-            answer = await self._client.get(
+            asking = self._client.get(
                 node.http + path, headers=_for(request), extensions=self._to(node)
             )
+            answer = await self._while_up(node, asking)
             return answer.json() if answer.is_success else None
         except (httpx.TransportError, ValueError):
             return None
@@ -95,6 +102,20 @@ class Forwarding:
         return await self._client.post(
             node.http + path, json=body, headers=_for(request), extensions=self._to(node)
         )
+
+    async def _while_up(
+        self, node: NodeInfo, asking: Coroutine[Any, Any, httpx.Response]
+    ) -> httpx.Response:
+        """A question is given up when its node is down: one that was paused or cut off takes
+        connections, and says nothing. Raises httpx.TransportError."""
+        task = asyncio.ensure_future(asking)
+        try:
+            while not (await asyncio.wait({task}, timeout=_LOOK_EVERY_S))[0]:
+                if not self._is_up(node.name):
+                    raise httpx.ReadTimeout("it is down")
+            return task.result()
+        finally:
+            task.cancel()
 
     def _to(self, node: NodeInfo) -> dict[str, Any]:
         """The other side's certificate must name this node, before it gets to see a token."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from thalweg.api.network.placed import computes
 from thalweg.runtime.data.fragments import Fragment
-from thalweg.runtime.network.deploying import Planned
 from thalweg.runtime.network.measuring import NodeMeasure
+from thalweg.runtime.network.placing.deploying import Planned
 
 
 def plan_json(strategy: str, planned: Planned, measured: Sequence[NodeMeasure]) -> dict[str, Any]:

@@ -9,14 +9,17 @@ from starlette.requests import Request
 
 from thalweg.api.network.forwarding import Forwarding
 from thalweg.api.network.placed import placed_tree
+from thalweg.engine.site import Site
+from thalweg.engine.site.status import instant_words
+from thalweg.plan.catalog import StreamDef
 from thalweg.runtime.data.fragments import digest
-from thalweg.runtime.network.difference import Stays, wrongly_placed
 from thalweg.runtime.network.directory import node_of
 from thalweg.runtime.network.node import Node
-from thalweg.runtime.network.replacing import Replacement
+from thalweg.runtime.network.placing.difference import Stays, wrongly_placed
+from thalweg.runtime.network.placing.replacing import Replacement, Step
 
 
-def replacement_json(found: Replacement, stays: Iterable[Stays] = ()) -> dict[str, Any]:
+def replacement_json(site: Site, found: Replacement, stays: Iterable[Stays] = ()) -> dict[str, Any]:
     return {
         "strategy": found.strategy,
         "is_over": found.is_over,
@@ -28,12 +31,20 @@ def replacement_json(found: Replacement, stays: Iterable[Stays] = ()) -> dict[st
                 "to": s.change.to,
                 "state": s.state,
                 "since": s.since,
+                "since_text": _since_text(site, s),
                 "error": s.why,
             }
             for s in found.steps
         ],
         "stays": [{"query": s.query, "at": s.at, "why": s.why} for s in stays],
     }
+
+
+def _since_text(site: Site, step: Step) -> str | None:
+    stream = site.catalog.find(step.change.stream)
+    if step.since is None or not isinstance(stream, StreamDef):
+        return None
+    return instant_words(step.since, stream.resolution_us, stream.timestamp_type.is_temporal)
 
 
 async def checked(node: Node, forwarding: Forwarding, request: Request) -> list[dict[str, Any]]:
@@ -44,6 +55,6 @@ async def checked(node: Node, forwarding: Forwarding, request: Request) -> list[
         if task.fragment is None:
             continue  # of a version that did not write it down
         tree = await placed_tree(node, forwarding, request, me, task.query)
-        wrong = ["it does not run"] if tree is None else list(wrongly_placed(tree, task.fragment))
+        wrong = ["it does not run"] if tree is None else list(wrongly_placed(tree))
         found.append({"query": task.query, "strategy": task.strategy, "problems": wrong})
     return found

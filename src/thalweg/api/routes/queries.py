@@ -17,6 +17,7 @@ from thalweg.api.changes import changes_json, verb_of
 from thalweg.api.events import events, lines_with_ids
 from thalweg.api.execute import execute
 from thalweg.api.network.deployed import Placing
+from thalweg.api.network.peers import running
 from thalweg.api.problems import BadRequest, diagnostic_json
 from thalweg.engine.site import Position, Site, WrongUse
 from thalweg.engine.site.explanation import Explanation
@@ -96,7 +97,7 @@ async def submit_many(request: Request) -> dict[str, Any]:
     listed under `errors`. `results` has an entry for each text; `done` and `failed` count
     statements."""
     pieces = await pieces_of(request)
-    runs = request.app.state.node
+    runs = running(request.app.state.node, "thalweg-eager" in request.headers)
     outcomes = await run_in_threadpool(submit_each, site_of(request), pieces, runs)
     return {
         "done": sum(len(o.changes) + len(o.notes) + o.written for o in outcomes),
@@ -118,7 +119,7 @@ async def apply_texts(request: Request, dry_run: bool = False) -> dict[str, Any]
 
 async def run_submission(request: Request) -> dict[str, Any]:
     given = await submission_of(request)
-    runs = request.app.state.node or site_of(request)
+    runs: Any = running(request.app.state.node, given.eager) or site_of(request)
     if given.placement is not None:
         runs = Placing(request.app.state.node, given.placement)
     script = await run_in_threadpool(execute, runs, given.cql, name=given.name, folder=given.folder)
@@ -207,7 +208,8 @@ async def results(
     Every row has an id, `run.instant.ordinal`. With `Last-Event-ID` or `after` it goes on behind
     that row. 410 means that rows behind the id are no longer kept. Whoever starts without an id,
     and so in the middle, is told the instant from which all rows are there: as `complete_from`, in
-    the header `Thalweg-Complete-From`, or in a first event `gap`.
+    the header `Thalweg-Complete-From`, or in a first event `gap`. What peers lack is said with the
+    rows: `completeness`, an estimate, where they had no room for all tuples, and `lost` sources.
     """
     site = site_of(request)
     query = site.query(name)
@@ -220,13 +222,17 @@ async def results(
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
     lines, behind = await run_in_threadpool(_some_lines, reader, position, limit)
     since = site.complete_from(query.name) if position == START else None
+    lacking = site.lacking(query.name)
     if wanted == "ndjson":
         headers = {"Thalweg-Next": str(behind)}
         if since is not None:
             headers["Thalweg-Complete-From"] = since
+        if "completeness" in lacking:
+            headers["Thalweg-Completeness"] = str(lacking["completeness"])
         return Response("".join(lines), media_type=NDJSON, headers=headers)
     rows = ",".join(line.rstrip("\n") for line in lines)
     told = f'"next":"{behind}","complete_from":{json.dumps(since)}'
+    told += "".join(f',"{key}":{json.dumps(value)}' for key, value in lacking.items())
     return Response(f'{{"rows":[{rows}],{told}}}', media_type="application/json")
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import shutil
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,16 +12,39 @@ import typer
 
 from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
+from thalweg.cli.move import moves
 from thalweg.cli.network.certificates import certificates
+from thalweg.cli.network.coordinators import coordinators
 from thalweg.cli.network.drawing import map_text
+from thalweg.cli.network.fidelity import fidelity
 from thalweg.cli.network.file import nodes_of
-from thalweg.cli.network.leaving import forget, leave
+from thalweg.cli.network.leaving import drain, forget, leave
+from thalweg.cli.network.mode import (
+    CopiesOption,
+    Mode,
+    ModeOption,
+    RoomOption,
+    SheddingOption,
+)
+from thalweg.cli.network.partners import partners as show_partners
 from thalweg.cli.network.picture import map_svg
-from thalweg.cli.network.replanning import check, replan
-from thalweg.cli.network.running import Running, Wanted, is_running, load, save, start, stop
+from thalweg.cli.network.replanning import check, replan, replans
+from thalweg.cli.network.running import Running, is_running, load, meet, save, start, stop
+from thalweg.cli.network.top import top
+from thalweg.cli.network.trees import trees as show_trees
 from thalweg.cli.network.users import user
+from thalweg.cli.network.wanting import (
+    FIRST_PORT,
+    as_before,
+    names_of,
+    remember,
+    remembered,
+    with_port,
+)
 from thalweg.cli.output import emit, emit_json, emit_lines, emit_table, note, notes
-from thalweg.runtime.network.lags import with_lags
+from thalweg.runtime.network.mirrors.lags import with_lags
+from thalweg.runtime.network.moves.controllers import Controller
+from thalweg.runtime.network.placing.strategies import PlanningBy
 
 network = typer.Typer(
     name="network", help="Many nodes as one system.", no_args_is_help=True, add_completion=False
@@ -33,9 +56,7 @@ Folder = Annotated[
     Path, typer.Option("--data-dir", help="Where the nodes of this machine have their data.")
 ]
 DEFAULT_FOLDER = Path("thalweg-network")
-DEFAULT_NODES = 4
 AT_ONCE = 4  # nodes that start beside each other
-FIRST_PORT = 7341  # of the first node's service: where all commands look by themselves
 
 
 @network.command()
@@ -51,30 +72,72 @@ def up(
     ] = None,
     folder: Folder = DEFAULT_FOLDER,
     master: Annotated[
-        str, typer.Option(help="Spark for each node; in-process for ticks without Spark.")
-    ] = "local[1]",
+        str | None,
+        typer.Option(
+            help="Spark for each node; in-process for ticks without Spark, usual for peers."
+        ),
+    ] = None,
+    mode: ModeOption = Mode.homes,
+    copies: CopiesOption = None,
+    room: RoomOption = None,
+    shedding: SheddingOption = None,
     port: Annotated[
         int,
         typer.Option(
             envvar="THALWEG_PORT", help="Of the first node's service; 0 takes a free one."
         ),
     ] = FIRST_PORT,
+    trees: Annotated[
+        str | None,
+        typer.Option(help="Streams travel along trees: nearest, greedy or adaptive."),
+    ] = None,
+    round_s: Annotated[
+        float | None,
+        typer.Option(min=0.5, help="With --trees adaptive: between rounds of adaptation."),
+    ] = None,
+    controller: Annotated[
+        Controller | None,
+        typer.Option(
+            help="Who moves fragments: manager (at the first node), partners (those with little to "
+            "do ask those with much), or replanning. A file says it itself."
+        ),
+    ] = None,
+    partners: Annotated[
+        str | None,
+        typer.Option(help="With --controller partners: round_s=5,kappa=1.2,alpha=0.9,max1=5."),
+    ] = None,
+    planning: Annotated[
+        PlanningBy,
+        typer.Option(
+            help="Who decides where strategies put queries: the node that is asked, or nodes "
+            "together (protocol)."
+        ),
+    ] = PlanningBy.node,
     as_json: AsJson = False,
 ) -> None:
     """Start a network on this machine: a process for each node, on free ports of loopback. It goes
     on where it was left; `thalweg network down` stops it."""
     with reporting():
         folder.mkdir(parents=True, exist_ok=True)
-        known = load(folder)
-        running = [n for n in known if is_running(n)]
+        running = [n for n in load(folder) if is_running(n)]
         there = {n.name for n in running}
+        given = {
+            "master": master,
+            "mode": mode.value if mode is not Mode.homes else None,
+            "copies": copies,
+            "room": room,
+            "shedding": shedding,
+            "trees": trees,
+            "round_s": round_s,
+            "planning": planning.value if planning is not PlanningBy.node else None,
+        }
         if file is not None:
-            wanted = nodes_of(file)
+            _check_file_alone(file, given, controller, partners, nodes)
+            wanted = with_port(nodes_of(file), port)
         else:
-            names = names_of(nodes, [n.name for n in known])
-            wanted = [
-                Wanted(name, master=master, port=0 if i else port) for i, name in enumerate(names)
-            ]
+            known = remembered(folder)
+            names = names_of(nodes, [w.name for w in known])
+            wanted = as_before(names, known, port, given, controller, partners)
         missing = [w for w in wanted if w.name not in there]
         if not missing:
             raise CommandFailed(
@@ -82,6 +145,7 @@ def up(
                 "`thalweg network down` stops them",
                 BAD_INPUT,
             )
+        remember(folder, wanted)
         started: list[Running] = []
         try:
             if not running:
@@ -93,10 +157,12 @@ def up(
                 with ThreadPoolExecutor(AT_ONCE) as pool:
                     begun = [pool.submit(start, n, folder, (contact,)) for n in missing]
                     started += [b.result() for b in begun]
+                meet(running + started)
         except BaseException:
             stop(started)
             raise
-        running = sorted(running + started, key=lambda n: (len(n.name), n.name))
+        order = {w.name: place for place, w in enumerate(remembered(folder))}
+        running = sorted(running + started, key=lambda n: order.get(n.name, len(order)))
         save(folder, running)
         if as_json:
             emit_lines([{"name": n.name, "url": n.url, "pid": n.pid} for n in running])
@@ -106,18 +172,13 @@ def up(
         note("try `thalweg submit`, `thalweg network map`, and stop with `thalweg network down`")
 
 
-def names_of(wanted: int | None, known: list[str]) -> list[str]:
-    """n1, n2, …: as many as are wanted. Where nobody says, those that the folder has; nodes that a
-    file named need that file again."""
-    if wanted is None and known:
-        if all(re.fullmatch(r"n\d+", name) for name in known):
-            return sorted(known, key=lambda name: int(name[1:]))
-        raise CommandFailed(
-            f"the nodes here are {', '.join(known)}: give the file that names them, "
-            "or say --nodes for n1, n2, …",
-            BAD_INPUT,
-        )
-    return [f"n{i + 1}" for i in range(wanted or DEFAULT_NODES)]
+def _check_file_alone(file: Path, given: Mapping[str, Any], *more: object) -> None:
+    """Raises CommandFailed where options would say what stands in the file."""
+    said = [f"--{key.replace('_', '-')}" for key, value in given.items() if value is not None]
+    names = "--controller", "--partners", "--nodes"
+    said += [name for name, value in zip(names, more, strict=True) if value is not None]
+    if said:
+        raise CommandFailed(f"{said[0]} is for networks without a file: {file} says it", BAD_INPUT)
 
 
 @network.command()
@@ -142,8 +203,16 @@ def down(
 
 network.command()(leave)
 network.command()(forget)
+network.command()(drain)
+network.command()(moves)
+network.command("partners")(show_partners)
 network.command()(replan)
+network.command()(replans)
 network.command()(check)
+network.command()(top)
+network.command("trees")(show_trees)
+network.command()(fidelity)
+network.command()(coordinators)
 
 
 @network.command("map")
@@ -173,21 +242,35 @@ def ps(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
         if as_json:
             emit_lines(found)
             return
+        are_peers = any(node.get("role") for node in found)
         columns = [
             ("NODE", "left"),
             ("SITE", "left"),
             ("STATE", "left"),
             ("STREAMS", "right"),
             ("QUERIES", "right"),
-            ("READS", "left"),
+            *([("OWNS", "right"), ("STORES", "right")] if are_peers else []),
+            ("SOURCE OF" if are_peers else "READS", "left"),
             ("SERVICE", "left"),
         ]
-        emit_table(columns, map(_row, found), empty="no nodes")
+        emit_table(columns, map(_row_of_peer if are_peers else _row, found), empty="no nodes")
 
 
-def _row(node: dict[str, object]) -> tuple[object, ...]:
-    kinds = [d["kind"] for d in node["defines"]]  # type: ignore[attr-defined]
-    reads = sorted({link["from"] for link in node["links"]})  # type: ignore[attr-defined]
+def _row_of_peer(node: dict[str, Any]) -> tuple[object, ...]:
+    """With the share of all values that it has, and tuples that it stores."""
+    *head, _, service = _row(node)
+    role = node["role"]
+    if role is None:
+        return (*head, "", "", "", service)
+    state = head[2] if role["is_in_ring"] else "joins the ring"
+    stored = f"{role['stored']:,}" + (f" (shed {role['shed']:,})" if role["shed"] else "")
+    told = (f"{100 * role['owned']:.1f} %", stored, ", ".join(role["sources"]))
+    return (*head[:2], state, *head[3:], *told, service)
+
+
+def _row(node: dict[str, Any]) -> tuple[object, ...]:
+    kinds = [d["kind"] for d in node["defines"]]
+    reads = sorted({link["from"] for link in node["links"]})
     return (
         node["name"],
         node["site"],

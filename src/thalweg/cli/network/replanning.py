@@ -49,13 +49,30 @@ def replan(
 def _show(found: dict[str, Any]) -> None:
     for change in found["changes"]:
         what = f"{change['query']}: fragment {change['fragment']} from {change['from']}"
-        since = f" from instant {change['since']} on" if change["since"] is not None else ""
+        since = f" from {change['since_text']} on" if change["since_text"] is not None else ""
         why = f" ({change['error']})" if change["error"] else ""
         emit(f"{what} to {change['to']}{since}: {change['state']}{why}")
     for stays in found["stays"]:
         emit(f"{stays['query']}: stays at {stays['at']}, because {stays['why']}")
     if not found["changes"] and not found["stays"]:
         note("nothing changes")
+
+
+def replans(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """When a node (`--at NODE`) found that plans do not fit any more, why, and what it did."""
+    with reporting(), Service(url) as service:
+        found = service.request("GET", "/network/replans").json()
+        if as_json:
+            emit_json(found)
+            return
+        for look in found:
+            emit(f"{look['at']}  {look['strategy']}: {look['decision']}")
+            for reason in look["reasons"]:
+                emit(f"    because {reason}")
+            for move in look["moves"]:
+                emit(f"    moves {move}")
+        if not found:
+            note("nothing was planned anew by itself; --replan-every-s of `thalweg node` allows it")
 
 
 def check(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:

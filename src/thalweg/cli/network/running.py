@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from thalweg.cli.client import Service
 from thalweg.cli.exits import CommandFailed
 
 FILE, LOG = "network.json", "node.log"
@@ -32,6 +33,19 @@ class Wanted:
     cpu: float | None = None  # what it may be given to do: cores, bits per second
     out_bps: float | None = None
     in_bps: float | None = None
+    mode: str = "homes"
+    copies: int | None = None  # among peers
+    room: int | None = None
+    shedding: str | None = None
+    engine: str = "shared"  # none: it only passes on
+    trees: str | None = None  # who decides who has a stream from whom; None: all from its home
+    round_s: float | None = None  # between rounds of adaptation; None: as usual
+    replan_every_s: float | None = None  # how often it looks whether plans still fit
+    balance: tuple[float, float] | None = None  # it balances: threshold, pause in seconds
+    memory_bytes: float | None = None
+    partners: str | None = None  # it has partners: their numbers, as the option has them
+    controller: str | None = None  # who moves fragments; None: whoever is set up
+    planning: str = "node"  # who decides where strategies put queries; or protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +74,31 @@ def start(wanted: Wanted, folder: Path, join: Sequence[str], more: Sequence[str]
     home.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "thalweg.cli", "node", "--json"]
     command += ["--name", wanted.name, "--site", wanted.site, "--data-dir", str(home)]
-    command += ["--master", wanted.master, *more]
+    command += ["--master", wanted.master]
     if wanted.port:
         command += ["--port", str(wanted.port)]
-    command += ["--strategy", wanted.strategy]
-    for flag in ("cpu", "out_bps", "in_bps"):
+    command += ["--strategy", wanted.strategy, "--mode", wanted.mode]
+    limits = "cpu", "out_bps", "in_bps", "memory_bytes"
+    for flag in (*limits, "copies", "room", "shedding", "replan_every_s"):
         if (limit := getattr(wanted, flag)) is not None:
             command += [f"--{flag.replace('_', '-')}", str(limit)]
+    command += ["--engine", wanted.engine]
+    if wanted.planning != "node":
+        command += ["--planning", wanted.planning]
+    if wanted.trees is not None:
+        command += ["--trees", wanted.trees]
+    if wanted.round_s is not None:
+        command += ["--round-s", str(wanted.round_s)]
+    if wanted.balance is not None:
+        threshold, pause_s = wanted.balance
+        command += ["--balance", str(threshold), "--balance-pause-s", str(pause_s)]
+    if wanted.partners is not None:
+        command += ["--partners", wanted.partners]
+    if wanted.controller is not None:
+        command += ["--controller", wanted.controller]
     for address in join:
         command += ["--join", address]
+    command += more
     with (home / LOG).open("ab") as log:
         process = subprocess.Popen(
             command,
@@ -86,6 +116,19 @@ def start(wanted: Wanted, folder: Path, join: Sequence[str], more: Sequence[str]
         raise CommandFailed(f"node {wanted.name} did not start: {_last_words(home / LOG)}")
     told = json.loads(line)
     return Running(wanted.name, process.pid, told["url"], told["address"])
+
+
+def meet(nodes: Sequence[Running]) -> None:
+    """Returns when each of them has heard of all: from then on any of them answers for all."""
+    names = {n.name for n in nodes}
+    until = time.monotonic() + LONGEST_START_S
+    for node in nodes:
+        with Service(node.url) as service:
+            while unheard := names - {told["name"] for told in service.get("/network/nodes")}:
+                if time.monotonic() > until:
+                    missing = ", ".join(sorted(unheard))
+                    raise CommandFailed(f"node {node.name} has not heard of {missing}: see its log")
+                time.sleep(0.05)
 
 
 def stop(nodes: Sequence[Running]) -> list[str]:

@@ -75,10 +75,18 @@ def _query(found: dict[str, Any]) -> list[str]:
         *_line("complete from", found["complete_from"]),
         *_line("group", found["group"]),
         *_line("cost", f"{found['cost_s']:.3g} s"),
+        *_line("delay", _delay_words(found)),
         *(line for sink in found["sinks"] for line in _line("sink", _sink_words(sink))),
         *_line("error", found["error"]),
         found["text"],
     ]
+
+
+def _delay_words(found: dict[str, Any]) -> str | None:
+    if found["pr"] is None:
+        return None
+    between = f", {found['cpr']:.3g} of it between nodes" if found["cpr"] else ""
+    return f"{found['delay_ms']:,.0f} ms, {found['pr']:,.3g} times the work{between}"
 
 
 def _sink(found: dict[str, Any]) -> list[str]:
