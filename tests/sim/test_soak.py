@@ -2,6 +2,7 @@
 
 import pytest
 
+from thalweg.cli.outcomes import show_tallies
 from thalweg.sim.run import run
 from thalweg.sim.scenarios.membership import MembershipScenario
 from thalweg.sim.scenarios.registry import SCENARIOS, UnknownScenario
@@ -57,3 +58,18 @@ def test_a_table_of_steps_and_faults_counts_seeds_and_shows_what_none_met():
     assert tally.met == {("join", "crash"): 2}
     [whole] = soak(["moves"], 0, 1)
     assert len(whole.met) == len(SCENARIOS["moves"].cells)
+
+
+def test_which_fault_has_met_which_message_is_counted_in_seeds():
+    tallies = soak(["membership"], 0, 30)
+    [tally] = tallies
+    assert {fault for _, fault in tally.encounters} >= {"loss", "crash after it", "reached nobody"}
+    assert max(tally.encounters.values()) <= 30
+    one = run(MembershipScenario, 3)
+    assert all(tally.encounters[cell] >= 1 for cell in one.struck)
+
+
+@pytest.mark.parametrize("name", sorted(SCENARIOS))
+def test_sums_of_every_scenario_can_be_shown(name, capsys):
+    show_tallies(soak([name], 0, 1))
+    assert name in capsys.readouterr().out

@@ -9,8 +9,9 @@ from thalweg.sim.weather import Rates, Weather
 
 
 def _journey(weather, count=2_000, now_us=0, link=(0, 1)):
-    faults = Counter()
-    return [weather.delays_us(now_us, *link, faults) for _ in range(count)], faults
+    befell = []
+    delays = [weather.delays_us(now_us, *link, befell) for _ in range(count)]
+    return delays, Counter(befell)
 
 
 def test_fine_weather_delays_nothing():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg.overlay.driving import Machine
+from thalweg.overlay.protocol import Message
 
 PPM = 1_000_000
 
@@ -45,6 +46,7 @@ class Host(Machine):
     paused: bool = False
     busy: bool = False  # a slow machine is at work on a step
     step_cost_us: int = 0  # above 0: slow
+    heard: tuple[str, Message] | None = None  # protocol and message, the last that it has heard
     # What came while it could not attend, in order: the action that would have been done.
     waiting: deque[tuple[Callable[..., None], tuple[Any, ...]]] = field(default_factory=deque)
 
@@ -52,3 +54,4 @@ class Host(Machine):
         Machine.switch_off(self)
         self.waiting.clear()
         self.paused = self.busy = False
+        self.heard = None

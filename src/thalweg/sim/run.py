@@ -29,6 +29,7 @@ class Outcome:
     faults: Counter[str]
     digest: str
     met: tuple[tuple[str, str], ...] = ()  # (step, fault)
+    struck: frozenset[tuple[str, str]] = frozenset()  # (message, fault)
 
 
 class Broken(Exception):
@@ -72,6 +73,7 @@ def run(
         faults=world.faults,
         digest=trace.digest,
         met=tuple(sorted(scenario.met)),
+        struck=frozenset(world.struck),
     )
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from itertools import product
 
 from thalweg.sim.kernel import HOUR_US
 from thalweg.sim.run import Outcome, run
@@ -26,6 +27,14 @@ class Tally:
     sent: Counter[tuple[str, str]] = field(default_factory=Counter)
     failed: dict[int, str] = field(default_factory=dict)  # seed -> problem
     met: Counter[tuple[str, str]] = field(default_factory=Counter)  # (step, fault) -> seeds
+    struck: Counter[tuple[str, str]] = field(default_factory=Counter)  # (message, fault) -> seeds
+
+    @property
+    def encounters(self) -> dict[tuple[str, str], int]:
+        """Every message that was sent by every fault that met any: in how many seeds they met."""
+        messages = sorted({f"{protocol} {kind}" for protocol, kind in self.sent})
+        faults = sorted({fault for _, fault in self.struck})
+        return {cell: self.struck[cell] for cell in product(messages, faults)}
 
     @property
     def simulated_hours(self) -> float:
@@ -39,6 +48,7 @@ class Tally:
         self.faults += outcome.faults
         self.sent += outcome.sent
         self.met.update(outcome.met)
+        self.struck.update(outcome.struck)
         if outcome.problem is not None:
             self.failed[outcome.options.seed] = outcome.problem
 

@@ -6,7 +6,6 @@ for all four. Partitions and clogged links are states that the day's events set 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -62,32 +61,33 @@ class Weather:
     clogged_until_us: dict[tuple[int, int], int] = field(default_factory=dict)  # link -> when
 
     def delays_us(
-        self, now_us: int, source: int, target: int, faults: Counter[str]
+        self, now_us: int, source: int, target: int, befell: list[str]
     ) -> tuple[int, ...]:
-        """How late each copy of a message is: none for a lost one, two for a doubled one."""
+        """How late each copy of a message is: none for a lost one, two for a doubled one. The
+        faults that it met are added to `befell`."""
         if self.cut and (self.side.get(source, 0), self.side.get(target, 0)) in self.cut:
-            faults["cut off"] += 1
+            befell.append("cut off")
             return LOST
         held_us = 0
         if self.clogged_until_us:
             held_us = max(0, self.clogged_until_us.get((source, target), 0) - now_us)
             if held_us:
-                faults["clogged"] += 1
+                befell.append("clogged")
         rates = self.rates
         luck = self.generator.unit() - rates.loss
         if luck < 0:
-            faults["loss"] += 1
+            befell.append("loss")
             return LOST
         luck -= rates.duplication
         if luck < 0:
-            faults["duplication"] += 1
+            befell.append("duplication")
             return (held_us, held_us + self.generator.below(rates.delay_us + 1))
         luck -= rates.reordering
         if luck < 0:
-            faults["reordering"] += 1
+            befell.append("reordering")
             return (held_us + self.generator.below(rates.reordering_us + 1),)
         luck -= rates.delay
         if luck < 0:
-            faults["delay"] += 1
+            befell.append("delay")
             return (held_us + self.generator.below(rates.delay_us + 1),)
         return (held_us,) if held_us else ON_TIME

@@ -53,6 +53,7 @@ class World:
         self.hosts: dict[Address, Host] = {}
         self.sent: Counter[tuple[str, str]] = Counter()  # (protocol, message) -> how many
         self.faults: Counter[str] = Counter()
+        self.struck: set[tuple[str, str]] = set()  # (message, fault): which fault met which
         self.steps = 0
         self.seed = seed
         self._build = build
@@ -97,6 +98,7 @@ class World:
         """Power off. Memory and timers are gone; the disk is what Persist wrote."""
         host = self.host(address)
         self._note(host, "crash and lose the disk" if lose_disk else "crash")
+        self._strike(host, "crash after it")
         host.switch_off()
         if lose_disk:
             host.disk.clear()
@@ -115,6 +117,7 @@ class World:
         """Stand still, as under a long garbage collection; what comes waits."""
         host = self.host(address)
         self._note(host, "pause")
+        self._strike(host, "pause after it")
         host.paused = True
 
     def resume(self, address: Address) -> None:
@@ -160,9 +163,11 @@ class World:
     def _arrived(self, host: Host, protocol: str, sender: Address, message: Message) -> None:
         if host.stack is None:
             self.faults["reached nobody"] += 1
+            self.struck.add((_kind(protocol, message), "reached nobody"))
         elif host.paused or host.busy:
             host.waiting.append((self._arrived, (host, protocol, sender, message)))
         else:
+            host.heard = (protocol, message)
             self._step(host, protocol, Receive(sender, message))
 
     def _due(self, timer: Timer) -> None:
@@ -205,7 +210,11 @@ class World:
         now_us, source = self.kernel.now_us, machine.index
         delays = ON_TIME
         if self.weather is not None and machine is not target:
-            delays = self.weather.delays_us(now_us, source, target.index, self.faults)
+            befell: list[str] = []
+            delays = self.weather.delays_us(now_us, source, target.index, befell)
+            for fault in befell:
+                self.faults[fault] += 1
+                self.struck.add((_kind(protocol, message), fault))
         for extra_us in delays:
             if self._has_queues:
                 size = len(_size(message)) + HEADER_BYTES
@@ -231,6 +240,15 @@ class World:
         if self._on_deliver is not None:
             self._on_deliver(machine, protocol, value)
 
+    def _strike(self, host: Host, fault: str) -> None:
+        """It befalls a machine right behind the step in which it heard a message."""
+        if host.heard is not None:
+            self.struck.add((_kind(*host.heard), fault))
+
     def _note(self, host: Host, what: str) -> None:
         if self._trace is not None:
             self._trace.note(self.kernel.now_us, host.address, what)
+
+
+def _kind(protocol: str, message: Message) -> str:
+    return f"{protocol} {type(message).__name__}"

@@ -45,11 +45,10 @@ def met(seeds, kind=PartnersScenario):
         sending[0] = type(message).__name__ if protocol == "partners" else ""
         send(world, machine, protocol, to, message)
 
-    def delayed(weather, now_us, source, target, faults):
-        before = Counter(faults)
-        found = delays(weather, now_us, source, target, faults)
+    def delayed(weather, now_us, source, target, befell):
+        found = delays(weather, now_us, source, target, befell)
         if sending[0]:
-            counts.update((fault, sending[0]) for fault in faults - before)
+            counts.update((fault, sending[0]) for fault in befell)
         return found
 
     def hit(fault):

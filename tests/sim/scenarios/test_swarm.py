@@ -1,4 +1,4 @@
-"""Every scenario under many seeds (200 for most), and under each seed that ever failed."""
+"""Every scenario under a few dozen seeds (in `make soak` 10,000), and all that ever failed."""
 
 import pytest
 from tests.sim.scenarios.swarm import failures, kept_seeds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import ClassVar
 
 from thalweg.overlay.chord.protocol import Chord
@@ -15,19 +14,20 @@ from thalweg.overlay.p2p.index_messages import (
     AcceptedUpto,
     Open,
     Opened,
+    PromiseUpto,
     Publish,
     Published,
     Superseded,
     TookOver,
 )
 from thalweg.overlay.p2p.peer import PeerSettings
-from thalweg.overlay.p2p.query import JoinQuery, combinations
-from thalweg.overlay.p2p.register import StreamState
+from thalweg.overlay.p2p.query import JoinQuery
+from thalweg.overlay.p2p.register import StreamState, address_of
 from thalweg.overlay.p2p.result_messages import Combination, Final, SubmitJoin
 from thalweg.overlay.p2p.results import OpenQuery, Results
-from thalweg.overlay.p2p.stream_messages import CreateStream
+from thalweg.overlay.p2p.stream_messages import CreateStream, NodesGone
 from thalweg.overlay.p2p.streams import Streams, StreamSettings
-from thalweg.overlay.p2p.tuples import Parts, Tup, ids_of
+from thalweg.overlay.p2p.tuples import Parts, Tup
 from thalweg.overlay.protocol import Address
 from thalweg.overlay.query_spreading import QuerySpreading
 from thalweg.overlay.stack import Stack
@@ -35,7 +35,8 @@ from thalweg.sim.host import Host
 from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.options import FAULTS, Options
 from thalweg.sim.scenarios.chord import SETTINGS, ChordScenario, members, tables_unsettled
-from thalweg.sim.scenarios.p2p_world import INSTANT_US, Draw, draw, expected, plans
+from thalweg.sim.scenarios.p2p_judging import eager_problem, exact_problem, shed_problem
+from thalweg.sim.scenarios.p2p_world import INSTANT_US, Draw, draw, plans
 from thalweg.sim.world import World
 
 STREAMS = "XYZV"
@@ -52,7 +53,7 @@ class P2PJoinScenario(ChordScenario):
     settle_within_us: ClassVar[int] = 120 * SECOND_US
     stay_us: ClassVar[int] = 0
     act_every_us: ClassVar[int] = SECOND_US // 5
-    suite_seeds: ClassVar[int] = 60
+    suite_seeds: ClassVar[int] = 20
 
     def __init__(self, options: Options, generator: Generator) -> None:
         super().__init__(options, generator)
@@ -72,6 +73,9 @@ class P2PJoinScenario(ChordScenario):
         self.judged: set[str] = set()
         self.ended_at: int | None = None
         self.disturbed_until_us = 0  # speakers may be out of reach, and count as lost
+        # In some runs sources are lost with all their copies: what is missing then is what is told.
+        self.loses_sources = options.seed % 7 == 3 and not self.draw.eager
+        self.told_gone: set[Address] = set()
 
     @classmethod
     def faults_of(cls, seed: int) -> tuple[str, ...]:
@@ -123,7 +127,17 @@ class P2PJoinScenario(ChordScenario):
         for _ in range(self.generator.choice((1, 1, 2))):
             source = self.generator.choice(names)
             rows = [self._row() for _ in range(self.generator.choice((1, 1, 2)))]
-            world.call(self.opened[source], "p2p-index", Publish(source, tuple(rows)))
+            stamps = self._stamps(world, len(rows))
+            request = Publish(source, tuple(rows), stamps=stamps)
+            world.call(self.opened[source], "p2p-index", request)
+
+    def _stamps(self, world: World, count: int) -> tuple[int, ...]:
+        """In event time: somewhat out of order, and now and then too late."""
+        if self.draw.time is None:
+            return ()
+        now = world.now_us // INSTANT_US
+        most = self.draw.time.lateness + 2
+        return tuple([now - self.generator.below(most) for _ in range(count)])
 
     def _quiet_stream(self, world: World) -> str:
         """One after the other falls silent, for long enough that its window runs empty."""
@@ -156,7 +170,7 @@ class P2PJoinScenario(ChordScenario):
             source = f"{stream}{self.numbers}"
             address = self.generator.choice(hosts).address
             self.opening[source] = address
-            world.call(address, "p2p-index", Open(stream, source))
+            world.call(address, "p2p-index", Open(stream, source, self.draw.time))
 
     def delivered(self, host: Host, protocol: str, value: object) -> None:
         match value:
@@ -192,7 +206,8 @@ class P2PJoinScenario(ChordScenario):
             return False
         if self.draw.eager:
             return True
-        return self._register_spares(world, host) and self._copies_spare(world, host)
+        spared = self.loses_sources or self._copies_spare(world, host)
+        return spared and self._register_spares(world, host)
 
     def _register_spares(self, world: World, host: Host) -> bool:
         up = {h.address for h in world.up() if h is not host and not h.paused}
@@ -218,8 +233,9 @@ class P2PJoinScenario(ChordScenario):
                 speaker = rest.get(entry.address)
                 if speaker is not None and source in index_at(speaker).sources.sources:
                     continue
-                holders = [rest[a] for a in entry.copies if a in rest]
-                if not holders or not all(source in index_at(h).copies.logs for h in holders):
+                there = [(d, rest[address_of(d)]) for d in entry.copies if address_of(d) in rest]
+                holders = [c for d, h in there if (c := index_at(h).copies).disk == d]
+                if not holders or not all(source in c.logs for c in holders):
                     return False
         return True
 
@@ -239,10 +255,46 @@ class P2PJoinScenario(ChordScenario):
             self.ended_at = 1 + max(
                 (t.ts for tuples in self.tuples.values() for t in tuples), default=0
             )
+        if self.loses_sources:
+            self._give_up_lost(world)
+        if self.draw.time is not None:
+            self._end_time(world)
         for name in self.queries:
             if problem := self._judge(world, name):
                 return problem
         return self._memory_problem(world)
+
+    def _end_time(self, world: World) -> None:
+        """Event time goes on by promises, where no tuples come."""
+        assert self.ended_at is not None
+        up = {h.address for h in world.up() if not h.paused and not h.busy}
+        for stream in STREAMS:
+            known = dict(self.opening)
+            here = [s for s, a in known.items() if s[0] == stream and a in up]
+            if not any(s in self.opened for s in here):
+                if not any(s in index_at(world.hosts[known[s]]).sources.sources for s in here):
+                    self._open_one(world, stream)
+                continue
+            for source in here:
+                if source in self.opened:
+                    request = PromiseUpto(source, self.ended_at + _BEHIND_ALL)
+                    world.call(known[source], "p2p-index", request)
+
+    def _give_up_lost(self, world: World) -> None:
+        """Tell all who is not coming back. A stream without sources gets one: time has to go on."""
+        gone = {h.address for h in world.hosts.values() if not h.is_up}
+        for stream in STREAMS:
+            newest = max(states_of(world, stream), key=lambda s: s.version)
+            for source, entry in newest.sources.items():
+                host = world.hosts[entry.address]
+                if host.is_up and source not in index_at(host).sources.sources:
+                    gone.add(entry.address)  # it has lost its disk
+            if newest.lost and not newest.sources:
+                self._open_one(world, stream)
+        if gone - self.told_gone:
+            self.told_gone |= gone
+            for host in world.up():
+                world.call(host.address, "p2p-streams", NodesGone(tuple(sorted(gone))))
 
     def _end_forgotten(self, world: World) -> None:
         """Sources that were lost before they had copies: only what was accepted counts."""
@@ -274,49 +326,15 @@ class P2PJoinScenario(ChordScenario):
         self.judged.add(name)
         self._end_forgotten(world)
         said = [c for f in self.finals.get(name, []) for c in f.changes]
-        wanted = expected(self.plans[name], query, self.truth(), standing.horizon, standing.said)
-        wanted_plain = [(c.ts, c.op, c.row) for c in wanted]
-        if self.draw.room is not None:
-            return self._judge_shed(name, said, standing)
-        if said != wanted_plain:
-            missing = Counter(wanted_plain) - Counter(said)
-            extra = Counter(said) - Counter(wanted_plain)
-            self.wrong.append(
-                f"{name} from {standing.horizon}: {sum(missing.values())} changes missing "
-                f"(first {min(missing, default=None)}), {sum(extra.values())} too many "
-                f"(first {min(extra, default=None)}) of {len(wanted_plain)}"
-            )
-        return None
-
-    def _judge_shed(
-        self, name: str, said: list[tuple[int, str, tuple[object, ...]]], standing: OpenQuery
-    ) -> str | None:
-        """With too little memory: nothing that is not among the reference's combinations."""
-        query = self.queries[name]
-        allowed: Counter[tuple[int, str, tuple[object, ...]]] = Counter()
-        by_stream: dict[str, list[Tup]] = {}
-        for t in self.truth():
-            if standing.horizon is not None and t.ts >= standing.horizon:
-                by_stream.setdefault(t.stream, []).append(t)
-        for parts in combinations(query, by_stream):
-            start, end = query.interval(parts)
-            allowed[start, "+", query.row(parts)] += 1
-            allowed[end, "-", query.row(parts)] += 1
-        if extra := Counter(said) - allowed:
-            self.wrong.append(f"{name} says {min(extra)}, which no combination explains")
+        judge = exact_problem if self.draw.room is None else shed_problem
+        if problem := judge(self.plans[name], standing, self.truth(), said):
+            self.wrong.append(problem)
         return None
 
     def _judge_eager(self, world: World) -> str | None:
-        by_stream: dict[str, list[Tup]] = {}
-        for t in self.truth():
-            by_stream.setdefault(t.stream, []).append(t)
-        for name, query in self.queries.items():
-            said = [ids_of(parts) for parts in self.eagerly.get(name, [])]
-            allowed = {ids_of(parts) for parts in combinations(query, by_stream)}
-            if len(set(said)) != len(said):
-                self.wrong.append(f"{name} says a combination twice")
-            elif extra := set(said) - allowed:
-                self.wrong.append(f"{name} says {min(extra)}, which is no combination")
+        for query in self.queries.values():
+            if problem := eager_problem(query, self.truth(), self.eagerly.get(query.id, [])):
+                self.wrong.append(problem)
         return None
 
     def _memory_problem(self, world: World) -> str | None:
@@ -338,6 +356,7 @@ class P2PJoinScenario(ChordScenario):
 
 
 _LOST_WITHIN_US = 12 * SECOND_US  # a silent source is passed on within this time
+_BEHIND_ALL = 1_000  # instants: more than the longest window
 _MAY_LAG = 20 * SECOND_US // INSTANT_US
 
 

@@ -9,6 +9,7 @@ from thalweg.engine.arrivals import Arrival
 from thalweg.engine.changelog import Change
 from thalweg.engine.reference import evaluate
 from thalweg.overlay.generator import Generator
+from thalweg.overlay.p2p.index_messages import EventTime
 from thalweg.overlay.p2p.query import JoinQuery
 from thalweg.overlay.p2p.tuples import Tup
 from thalweg.plan.catalog import Field, StreamDef
@@ -33,6 +34,7 @@ class Draw:
     hot: float  # the share of tuples that have one value
     alerts: bool
     capacity: int | None  # partners are looked for beyond half of it
+    time: EventTime | None  # of sources; None: their nodes' clocks
 
 
 def draw(generator: Generator) -> Draw:
@@ -47,7 +49,12 @@ def draw(generator: Generator) -> Draw:
         hot=0.6 if skewed else 0.0,
         alerts=generator.chance(0.4),
         capacity=generator.between(6, 30) if generator.chance(0.3) else None,
+        time=_event_time(generator) if generator.chance(0.5) else None,
     )
+
+
+def _event_time(generator: Generator) -> EventTime:
+    return EventTime(generator.choice((0, 2, 10)), generator.choice((None, None, 3_000_000)))
 
 
 def stream(name: str) -> StreamDef:

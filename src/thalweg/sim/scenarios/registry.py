@@ -12,6 +12,7 @@ from thalweg.sim.scenarios.coordinators import CoordinatorsScenario
 from thalweg.sim.scenarios.dht import DhtScenario
 from thalweg.sim.scenarios.distribution import DistributionScenario
 from thalweg.sim.scenarios.gossip import GossipScenario
+from thalweg.sim.scenarios.handover import HandoverScenario
 from thalweg.sim.scenarios.membership import MembershipScenario
 from thalweg.sim.scenarios.moves import MovesScenario
 from thalweg.sim.scenarios.p2p_join import P2PJoinScenario
@@ -19,9 +20,11 @@ from thalweg.sim.scenarios.partners import PartnersScenario
 from thalweg.sim.scenarios.prefix import PrefixScenario
 from thalweg.sim.scenarios.query_spreading import QuerySpreadingScenario
 from thalweg.sim.scenarios.sand import SandScenario
+from thalweg.sim.scenarios.site_partners import SitePartnersScenario
 from thalweg.sim.scenarios.succession import SuccessionScenario
 from thalweg.sim.scenarios.swap import SwapScenario
 from thalweg.sim.scenarios.trees import TreesScenario
+from thalweg.sim.scenarios.wished_trees import WishedTreesScenario
 
 _ALL: tuple[type[Scenario], ...] = (
     MembershipScenario,
@@ -37,10 +40,13 @@ _ALL: tuple[type[Scenario], ...] = (
     DistributionScenario,
     SandScenario,
     TreesScenario,
+    WishedTreesScenario,
     P2PJoinScenario,
     SwapScenario,
     PartnersScenario,
     MovesScenario,
+    HandoverScenario,
+    SitePartnersScenario,
 )
 SCENARIOS: dict[str, type[Scenario]] = {kind.name: kind for kind in _ALL}
 

@@ -216,6 +216,9 @@ def half_placed(world: World, query: TreeQuery, hosts: dict[int, list[Address]])
     for zone in zones:
         if problem := _unknown(world, query, zone, at) or _astray(world, query, zone, at):
             return problem
+    told = sand_at(world.hosts[query.proxy]).proxying.stands.get(query.name)
+    if told is None or any(told.at[node] != place for node, place in at.items()):
+        return f"{query.proxy} does not know where {query.name} stands"
     if not zones[0].is_measured:  # else it depends on clocks, and on the peers that were met
         expected = _expected(query)
         for node, place in expected.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from thalweg.adapt.swap.messages import Accepted, End, Feed, Final, Run
+from thalweg.adapt.swap.messages import Accepted, Drop, End, Feed, Final, Submit, Took
 from thalweg.adapt.swap.protocol import Swap
 from thalweg.adapt.swap.query import FOREVER, Values
 from thalweg.adapt.swap.sites import site_of
@@ -46,7 +46,7 @@ class SwapScenario(Scenario):
     settle_within_us = 60 * SECOND_US
     stay_us = 0
     act_every_us = SECOND_US // 5
-    suite_seeds = 80
+    suite_seeds = 25
 
     def __init__(self, options: Options, generator: Generator) -> None:
         super().__init__(options, generator)
@@ -64,19 +64,25 @@ class SwapScenario(Scenario):
         self.said: list[Final] = []
         self.wrong: str | None = None
         self.final_at: int | None = None
-        self.met: Counter[str] = Counter()  # what happened, for tests
+        self.taken: int | None = None  # of what is final, and the sink has not heard
+        self.is_judged = False
+        self.happened: Counter[str] = Counter()  # what happened, for tests
 
     def build(self, address: Address) -> Stack:
         return Stack([Swap(self.draw.settings)])
 
     def admit(self, world: World, address: Address) -> None:
-        world.call(address, "swap", Run(self.query))
+        if address == self.query.sink:
+            world.call(address, "swap", Submit(self.query))
 
     # --- workload ---
 
     def act(self, world: World) -> None:
         """Tuples come and end; where sites may crash, one stops and comes back with its disk."""
         now = world.now_us // INSTANT_US
+        if self.taken is not None:
+            world.call(self.query.sink, "swap", Took("q", self.taken))
+            self.taken = None
         if "crash" in self.options.mean_gap_us and self.generator.chance(0.08):
             address = self.generator.choice(self.sites)
             if world.hosts[address].is_up:
@@ -129,14 +135,15 @@ class SwapScenario(Scenario):
                 if key in feeder.open:
                     values = feeder.open.pop(key)
                     start = self.instants[stream, host.address, key]
-                    self.met["void" if at <= start else "ended"] += 1
+                    self.happened["void" if at <= start else "ended"] += 1
                     self.fed[stream].append((max(at, start), "-", values))
             case Final(_, since, upto, changes):
                 before = self.said[-1].upto if self.said else None
                 if before is not None and before != since:
                     self.wrong = f"instants from {since} on are said after those up to {before}"
                 self.said.append(value)
-                self.met["changes"] += len(changes)
+                self.happened["changes"] += len(changes)
+                self.taken = upto
 
     # --- the promise ---
 
@@ -146,6 +153,8 @@ class SwapScenario(Scenario):
     def unsettled(self, world: World) -> str | None:
         for address in self.sites:
             self._bring_back(world, address)  # the storm may have left it off; its disk is whole
+        if self.is_judged:
+            return self._dropped(world)
         if self.final_at is None:
             longest = max((w for w in self.query.windows if w is not None), default=0)
             self.final_at = world.now_us // INSTANT_US + longest + 10
@@ -156,7 +165,18 @@ class SwapScenario(Scenario):
             return f"{late[0].site} has not fed all of stream {late[0].stream}"
         if not self.said or self.said[-1].upto < self.final_at:
             return f"said up to {self.said[-1].upto if self.said else None} of {self.final_at}"
-        return self._judge() or self._left_over(world)
+        left = self._judge() or self._left_over(world)
+        self.is_judged = left is None
+        return left or "the query stands"
+
+    def _dropped(self, world: World) -> str | None:
+        """At last it ends, everywhere, and leaves nothing."""
+        world.call(self.query.sink, "swap", Drop("q"))
+        for host in world.up():
+            kept = [k for k in host.disk.get("swap", {}) if k.startswith("q/")]
+            if kept:
+                return f"{host.address} keeps {kept[0]} of a query that was dropped"
+        return None
 
     def _judge(self) -> str | None:
         assert self.final_at is not None
@@ -176,6 +196,8 @@ class SwapScenario(Scenario):
         assert self.final_at is not None
         for host in world.up():
             state = state_at(host)
+            if state is None:
+                continue
             for node, eddy in state.eddies.items():
                 kept = [r for s in eddy.stems.values() for r in s.rows.values()]
                 old = [r for r in kept if r.end <= self.final_at]
@@ -191,6 +213,8 @@ class SwapScenario(Scenario):
 
     def describe(self, host: Host) -> str:
         state = state_at(host)
+        if state is None:
+            return "does not take part"
         names = [n.name for n in self.query.plan.djg.nodes]
         parts = [
             f"{names[node]} has {sum(len(s.rows) for s in eddy.stems.values())} rows"
@@ -202,8 +226,8 @@ class SwapScenario(Scenario):
         return "; ".join(parts) or "no part of the plan"
 
 
-def state_at(host: Host) -> SiteState:
+def state_at(host: Host) -> SiteState | None:
     assert host.stack is not None
     swap = host.stack["swap"]
     assert isinstance(swap, Swap)
-    return swap.queries["q"]
+    return swap.queries.get("q")

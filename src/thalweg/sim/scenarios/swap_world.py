@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from thalweg.adapt.swap.policies.back_pressure import BackPressure
 from thalweg.adapt.swap.policies.both import LotteryAndBackPressure
 from thalweg.adapt.swap.policies.lottery import Lottery
-from thalweg.adapt.swap.query import SwapQuery, Values
+from thalweg.adapt.swap.query import NEVER, SwapQuery, Values
 from thalweg.adapt.swap.settings import SwapSettings
 from thalweg.engine.arrivals import Arrival
 from thalweg.engine.changelog import Change
@@ -44,6 +45,7 @@ def draw(generator: Generator, sites: Sequence[Address]) -> Draw:
             pending_rows=generator.choice((1, 2, 4, 16)),
             threshold_rows=generator.choice((1, 2, 5)),
             beat_us=generator.between(80_000, 250_000),
+            managed=True,
             policy=generator.choice((Lottery, BackPressure, LotteryAndBackPressure)),
         ),
         domain=generator.between(2, 6),
@@ -92,6 +94,7 @@ def _drawn(generator: Generator, sites: Sequence[Address]) -> SwapQuery:
         tuple(windows),
         tuple([(s, generator.below(2)) for s in range(count)]),
         generator.choice(sites),
+        generator.between(20, 200) if generator.chance(0.4) else NEVER,
     )
 
 
@@ -123,7 +126,8 @@ Fed = Mapping[int, list[tuple[int, str, Values]]]  # by stream: instant, op, val
 
 
 def expected(query: SwapQuery, fed: Fed, upto: int) -> list[Change]:
-    """The reference's changelog below `upto`, on what was accepted."""
+    """The reference's changelog from the query's first instant on and below `upto`, on what was
+    accepted; it begins with what holds then."""
     inputs = {}
     for stream, name in enumerate(query.annotated.graph.streams):
         ordered = sorted(fed.get(stream, []), key=lambda t: (t[0], t[1] == "-"))
@@ -131,4 +135,14 @@ def expected(query: SwapQuery, fed: Fed, upto: int) -> list[Change]:
             Arrival(0, instant, position, values, op)
             for position, (instant, op, values) in enumerate(ordered)
         ]
-    return [c for c in evaluate(plan_of(query), inputs) if c.ts < upto]
+    return begun_at(query.first, [c for c in evaluate(plan_of(query), inputs) if c.ts < upto])
+
+
+def begun_at(first: int, changes: Sequence[Change]) -> list[Change]:
+    """As who begins at an instant sees it."""
+    held: Counter[tuple[object, ...]] = Counter()
+    for change in changes:
+        if change.ts <= first:
+            held[change.row] += 1 if change.op == "+" else -1
+    begun = sorted(held.elements(), key=lambda row: [(v is not None, v or 0) for v in row])
+    return [Change(first, "+", row) for row in begun] + [c for c in changes if c.ts > first]

@@ -49,6 +49,7 @@ class TreesScenario(Scenario):
     check_every_us = SECOND_US
     act_every_us = SECOND_US // 2
     homes = ("n1", "n2")
+    circles_within_us = 9 * SECOND_US  # three rounds
     times = TreeTimes(
         round_us=3 * SECOND_US,
         window_us=SECOND_US,
@@ -145,7 +146,7 @@ class TreesScenario(Scenario):
         if self.wrong is not None:
             return self.wrong
         quiet_us = world.now_us - self.warm_up_us - self.storm_us
-        if quiet_us > 3 * self.times.round_us:
+        if quiet_us > self.circles_within_us:
             for tree in self.trees:
                 circle = circle_of(world, tree)
                 if circle:
