@@ -34,3 +34,10 @@ def test_in_a_wide_area_with_plenty_all_are_admitted_and_the_optimum_needs_no_mo
     trees = ("proxy", "edge", "edge+", "in-network")
     best = found["optimal"]["Mbit in flight"]
     assert all(found[name]["Mbit in flight"] >= best - 1e-9 for name in trees)
+
+
+def test_who_would_take_too_long_is_left_out_and_its_line_ends():
+    hasty = Parameters(seeds=1, growth=(6,), small_queries=4, exact_nodes=500, longest_s=0.0)
+    report = run(hasty, lambda text, part=None: None)
+    assert {r["queries"] for r in report.details["seeds"]} == {hasty.small_queries}
+    assert [b.here for b in report.beside if "growth" in b.figure] == ["time a query: "] * 2

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -41,6 +42,7 @@ SMALLEST = {
 }
 
 
+@cache
 def report_of(name):
     module = load(name)
     usual = module.Parameters()
@@ -50,14 +52,9 @@ def report_of(name):
     return report, heard
 
 
-@pytest.fixture(scope="module")
-def reports():
-    return {name: report_of(name) for name in SMALLEST}
-
-
 @pytest.mark.parametrize("name", SMALLEST)
-def test_an_experiment_tells_what_it_found_beside_the_source(reports, name, tmp_path):
-    report, heard = reports[name]
+def test_an_experiment_tells_what_it_found_beside_the_source(name, tmp_path):
+    report, heard = report_of(name)
     assert report.name == name
     assert report.rows
     assert report.beside
@@ -70,8 +67,8 @@ def test_an_experiment_tells_what_it_found_beside_the_source(reports, name, tmp_
     assert "## Beside the source" in as_markdown(report)
 
 
-def test_curves_never_fall_and_nobody_exceeds_the_bound(reports):
-    report, _ = reports["sqpr-admission"]
+def test_curves_never_fall_and_nobody_exceeds_the_bound():
+    report, _ = report_of("sqpr-admission")
     lines = {}
     for row in report.details["curves"]:
         key = row["network"], row["planner"], row["seed"]
@@ -84,8 +81,8 @@ def test_curves_never_fall_and_nobody_exceeds_the_bound(reports):
             assert line[-1][1] <= most + 1e-6
 
 
-def test_the_goals_of_admission_are_those_of_both_networks(reports):
-    names = [goal.name for goal in reports["sqpr-admission"][0].goals]
+def test_the_goals_of_admission_are_those_of_both_networks():
+    names = [goal.name for goal in report_of("sqpr-admission")[0].goals]
     for network in ("100 Mbps", "1000 Mbps"):
         assert f"{network}: sqpr, no forecast over heuristic, least" in names
         assert f"{network}: sqpr, limit 15 over heuristic, forecast, mean" in names
@@ -93,12 +90,12 @@ def test_the_goals_of_admission_are_those_of_both_networks(reports):
 
 
 @pytest.mark.parametrize("name", SMALLEST)
-def test_every_page_has_a_line_without_the_forecast(reports, name):
-    told = json.dumps(reports[name][0].rows)
+def test_every_page_has_a_line_without_the_forecast(name):
+    told = json.dumps(report_of(name)[0].rows)
     assert "no forecast" in told or '"rule": "none"' in told
 
 
-def test_the_same_seed_gives_the_same_figures(reports):
-    again, _ = report_of("sqpr-admission")
-    before, _ = reports["sqpr-admission"]
+def test_the_same_seed_gives_the_same_figures():
+    again, _ = report_of.__wrapped__("sqpr-admission")
+    before, _ = report_of("sqpr-admission")
     assert again.details == before.details

@@ -6,8 +6,9 @@ import numpy as np
 from tests.placement.cosmos.systems import proxies, system
 
 from thalweg.experiments.cosmos.yardstick import (
+    assigned,
     informed,
-    partitioned,
+    parted,
     strongest,
     swapped,
     without_hierarchy,
@@ -18,7 +19,7 @@ from thalweg.placement.cosmos.system import Settings
 
 def test_every_query_keeps_its_heaviest_edges() -> None:
     made = system(1, queries=60)
-    edges = strongest(made.queries.interests, made.substreams.rate_bps)
+    edges = strongest(made.queries.interests, made.substreams.rate_bps, 12)
     rate = made.substreams.rate_bps
     rows = made.queries.interests.toarray()
     full = (rows * rate) @ rows.T
@@ -31,27 +32,16 @@ def test_every_query_keeps_its_heaviest_edges() -> None:
     assert abs(edges - edges.T).max() == 0
 
 
-def test_its_mapping_is_balanced_and_better_than_naive() -> None:
-    made = system(2, providers=8, queries=400, substreams=100)
-    mapping = partitioned(made, Settings())
-    load = np.bincount(mapping, made.queries.weight, 8)
-    assert load.max() <= 1.2 * load.mean()
+def test_more_than_overlaps_makes_the_cut_smaller_and_keeps_the_bound() -> None:
+    made, settings = system(3, providers=8, queries=400, substreams=100), Settings()
+    plain = assigned(made, parted(made, settings, np.full(8, 1 / 8), 12))
+    knowing, flat = (m(made, settings) for m in (informed, without_hierarchy))
     cut = [
         weighted_edge_cut(made.network, made.substreams, made.queries, m).total
-        for m in (mapping, proxies(made))
+        for m in (knowing, plain, proxies(made), flat)
     ]
-    assert cut[0] < cut[1]
-
-
-def test_more_information_makes_the_cut_smaller_and_keeps_the_bound() -> None:
-    made = system(3, providers=8, queries=400, substreams=100)
-    plain, knowing, flat = (m(made, Settings()) for m in (partitioned, informed, without_hierarchy))
-    cut = [
-        weighted_edge_cut(made.network, made.substreams, made.queries, m).total
-        for m in (plain, knowing, flat, proxies(made))
-    ]
-    assert cut[1] < cut[0]
-    assert cut[2] < cut[3]
+    assert cut[0] < cut[1] < cut[2]
+    assert cut[3] < cut[2]
     load = np.bincount(knowing, made.queries.weight, 8)
     assert load.max() <= 1.1 * load.mean() + made.queries.weight.max()
 

@@ -3,7 +3,7 @@
 import pytest
 
 from thalweg.experiments.swap.bound import bound_s
-from thalweg.experiments.swap.methods import METHODS, R_FIRST, SWAP
+from thalweg.experiments.swap.methods import METHODS, R_FIRST, SWAP, T_FIRST
 from thalweg.experiments.swap.oracle import best_share
 from thalweg.experiments.swap.running import Play
 from thalweg.experiments.swap.setting import Conditions, Setting, values
@@ -61,3 +61,11 @@ def test_virtual_tuples_cost_what_the_formula_says():
         told = play.world.sent["swap", "Returned"]
         assert 0 < told <= made / play.settings.threshold_rows
         assert made <= 2.5 * (outcome.first_1 + outcome.first_3)
+
+
+def test_each_method_is_played_by_its_own_policy():
+    """Static plans send all of S one way; nobody else does."""
+    setting = Setting(((2.0, 1.0),), scale=0.01)
+    shares = {m: played(setting, m).share_1 for m in (SWAP, R_FIRST, T_FIRST)}
+    assert (shares[R_FIRST], shares[T_FIRST]) == (1.0, 0.0)
+    assert 0.0 < shares[SWAP] < 1.0

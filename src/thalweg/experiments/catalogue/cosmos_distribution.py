@@ -8,19 +8,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from thalweg.experiments.cosmos import yardstick
 from thalweg.experiments.cosmos.case import Case, Scale
 from thalweg.experiments.cosmos.judging import Verdict, by_groups, closed
 from thalweg.experiments.cosmos.lines import by_method
 from thalweg.experiments.cosmos.setting import Setting
 from thalweg.experiments.cosmos.timing import Stopwatch
-from thalweg.experiments.cosmos.yardstick import (
-    informed as informed_metis,
-)
-from thalweg.experiments.cosmos.yardstick import (
-    is_available,
-    partitioned,
-    without_hierarchy,
-)
 from thalweg.experiments.report import Beside, Goal, Progress, Report
 from thalweg.experiments.sqpr.figures import Draw
 from thalweg.placement.arrays import Ints
@@ -32,7 +25,7 @@ from thalweg.placement.cosmos.view import global_view
 
 NAIVE, GREEDY, CENTRALISED, HIERARCHICAL = "naive", "greedy", "centralised", "hierarchical"
 STRICT, INFORMED = "hierarchical, no exchange", "groups known"
-PARTITIONER, METIS = "METIS, overlaps only", "METIS, same information and last pass"
+METIS = "METIS, same information and last pass"
 FLAT = "centralised, no hierarchy"
 
 
@@ -56,7 +49,9 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     sizes = sorted(parameters.queries, reverse=True)  # the largest first: its peak of memory counts
     for i, queries in enumerate(sizes):
         made_case = _case(parameters, made, queries)
-        methods = _methods(made_case, queries in parameters.partitioner_at and is_available())
+        methods = _methods(
+            made_case, queries in parameters.partitioner_at and yardstick.is_available()
+        )
         for j, (name, method) in enumerate(methods.items()):
             done = (i + j / len(methods)) / len(sizes)
             progress(f"{queries:,} queries: {name}", done)
@@ -104,9 +99,8 @@ def _methods(of: Case, partitioner: bool) -> dict[str, Callable[[Stopwatch], Int
         INFORMED: informed,
     }
     if partitioner:
-        methods[PARTITIONER] = lambda _: partitioned(system, settings)
-        methods[METIS] = lambda _: informed_metis(system, settings)
-        methods[FLAT] = lambda _: without_hierarchy(system, settings)
+        methods[METIS] = lambda _: yardstick.informed(system, settings)
+        methods[FLAT] = lambda _: yardstick.without_hierarchy(system, settings)
     return methods
 
 
@@ -159,6 +153,29 @@ def _goals(rows: list[dict[str, Any]], queries: int, memory_gb: float) -> list[G
     ]
 
 
+def _beside_metis(rows: list[dict[str, Any]]) -> list[Beside]:
+    """At every size where it ran."""
+    told = []
+    for queries in sorted({row["queries"] for row in rows}):
+        found = _of(rows, queries)
+        if METIS not in found:
+            continue
+        cpu = {r["method"]: r["CPU s"] for r in rows if r["queries"] == queries}
+        ratios = ", ".join(f"{name} {ratio:.3f}" for name, ratio in _against(found))
+        flat = found[FLAT].cut / found[CENTRALISED].cut
+        told.append(
+            Beside(
+                f"3.8, {queries:,} queries",
+                "no outside partitioner",
+                f"hierarchical against METIS: {ratios} of its costs, in {cpu[HIERARCHICAL]:.0f} s "
+                f"of CPU against {cpu[METIS]:.0f} s; centralised without the hierarchy's coarse "
+                f"graph: WEC {flat:.3f} of that with it, in {cpu[FLAT]:.0f} s against "
+                f"{cpu[CENTRALISED]:.0f} s",
+            )
+        )
+    return told
+
+
 def _against(found: dict[str, Verdict]) -> list[tuple[str, float]]:
     if METIS not in found:
         return []
@@ -204,6 +221,7 @@ def _beside(rows: list[dict[str, Any]], queries: int) -> list[Beside]:
             "response and total time of hierarchical are much lower than centralised",
             f"{times[HIERARCHICAL]} against {times[CENTRALISED]}",
         ),
+        *_beside_metis(rows),
     ]
 
 
@@ -221,10 +239,10 @@ NOTES = (
     "best stay at its proxy; here they are a hundredth.",
     "*Best known* is the least of all mappings of the table that keep the load bound, among "
     "them one that knows the users' groups, which none of the others does. METIS cuts each query's "
-    "twelve strongest overlaps; its parts are assigned to providers by FAQ. With the same "
-    "information it has 48 overlaps a query, an assignment that pays for sources and proxies too, "
-    "and the same last pass. *Centralised* coarsens by the hierarchy first (six times finer than "
-    "its root); *no hierarchy* by METIS instead. *Response* is the longest chain of coordinators' "
+    "48 strongest overlaps; its parts are assigned to providers by FAQ, and by swaps that pay for "
+    "sources and proxies too; then comes the same last pass. *Centralised* coarsens by the "
+    "hierarchy first (six times finer than its root); *no hierarchy* by METIS instead. *Response* "
+    "is the longest chain of coordinators' "
     "steps in CPU time; *no exchange* leaves out the last step, in which the root looks at all "
     "queries once more, and which the source does not have.",
 )

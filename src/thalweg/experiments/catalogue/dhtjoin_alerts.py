@@ -107,10 +107,17 @@ def _row(figure: str, at: float, runs: list[list[Measured]]) -> dict[str, Any]:
         "index messages saved %": round(100 * (1 - _puts(runs, 1) / _puts(runs, 0)), 1),
         "results kept %": round(100 * sum(sum(k.values()) for k in kept) / max(1, wanted), 2),
         "changes": wanted // len(runs),
+        "of alerts": round((_alerts(runs, 1) - _alerts(runs, 0)) / len(runs)),
         "of registers": round(
             sum(b.kinds["p2p-streams", k] for _, b in runs for k in upkeep) / len(runs)
         ),
     }
+
+
+def _alerts(runs: list[list[Measured]], which: int) -> int:
+    """Who rests and who resumes is agreed on by claims under the stream's new list of sources."""
+    kinds = ("Claim", "Promised", "Refused")
+    return sum(r[which].kinds["p2p-index", k] for r in runs for k in kinds)
 
 
 def _puts(runs: list[list[Measured]], which: int) -> int:
@@ -195,10 +202,11 @@ def _beside(rows: list[dict[str, Any]]) -> list[Beside]:
 NOTES = (
     "All messages are counted but the ring's own upkeep: indexing, acknowledgements, claims, "
     "replays, results, reports and frontiers. A silent stream's return costs claims and replays.",
-    "Each time a stream wakes, every owner claims its buckets anew and all that is retained is "
-    "replayed: short silences, and few intermediate results, cost more than they save.",
+    "Each time a stream wakes, every owner claims its buckets anew (*of alerts*: the claims and "
+    "their answers that there are only for that), and all that is retained is replayed once for "
+    "all of them: short silences, and few intermediate results, cost more than they save.",
     "A stream is asleep when all its sources have nothing in any window. Its register decides "
-    "that, under a new version of its list of sources, to which whoever rests or resumes refers.",
+    "that; it wakes under a new version of its list of sources, to which whoever resumes refers.",
 )
 
 

@@ -3,7 +3,8 @@
 Two kinds of problems: a data centre (every host equally far, CPU and bandwidth short, no proxies)
 and a wide area (latencies, proxies, plenty of everything). The smallest are solved to the optimum:
 by the whole model (III.8) in the data centre, tree by tree in the wide area. `growth` are numbers
-of queries for the strategies that are quick enough.
+of queries; a strategy is left out from the size on at which it would take longer than `longest_s`,
+if its time a query stayed what it was.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ STRATEGIES = {
 SLOW = ("sqpr-milp", "milp")  # on the smallest data centre only
 EXACT = {CENTRE: "milp", WIDE: "optimal"}
 EPOCH = 50  # queries that SODA plans at once, as in SQPR's evaluation
+NOBODY = "no source sets these strategies side by side"
 SIDE_MS = 100.0  # hosts are scattered over a square, as wide as this
 
 
@@ -47,6 +49,7 @@ class Parameters:
     small_hosts: int = 3
     work_limit: int = 300
     exact_nodes: int = 2_000
+    longest_s: float = 900.0  # of CPU, for one strategy on one problem
 
     @classmethod
     def quick(cls) -> Parameters:
@@ -56,6 +59,7 @@ class Parameters:
 def run(parameters: Parameters, progress: Progress) -> Report:
     sizes = (parameters.small_queries, *parameters.growth)
     rows: list[dict[str, Any]] = []
+    spent_ms: dict[tuple[str, str], float] = {}  # by the last query of each strategy
     steps = len(sizes) * parameters.seeds * 2
     done = 0
     for queries in sizes:
@@ -68,9 +72,12 @@ def run(parameters: Parameters, progress: Progress) -> Report:
                 problem = _problem(kind, hosts, queries, seed)
                 extra = SLOW if small and kind == CENTRE else ()
                 for name in (*names, *extra):
+                    if spent_ms.get((kind, name), 0.0) * queries > 1000 * parameters.longest_s:
+                        continue
                     limit = parameters.exact_nodes if name in SLOW else parameters.work_limit
                     about = {"problem": kind, "queries": queries, "hosts": hosts, "seed": seed}
                     rows.append({**about, **_measured(problem, name, limit)})
+                    spent_ms[kind, name] = rows[-1]["ms a query"]
     shown = _means(rows)
     return Report(
         "placement-strategies",
@@ -160,7 +167,9 @@ def _of(shown: list[dict[str, Any]], kind: str, queries: int) -> dict[str, dict[
 def _column(
     shown: list[dict[str, Any]], kind: str, name: str, sizes: tuple[int, ...]
 ) -> list[float]:
-    return [_of(shown, kind, queries)[name]["ms a query"] for queries in sizes]
+    """Where it was left out, the line ends."""
+    by_size = (_of(shown, kind, queries).get(name) for queries in sizes)
+    return [row["ms a query"] if row else float("nan") for row in by_size]
 
 
 def _goals(parameters: Parameters, shown: list[dict[str, Any]]) -> list[Goal]:
@@ -191,7 +200,7 @@ def _beside(parameters: Parameters, shown: list[dict[str, Any]]) -> list[Beside]
         told.append(
             Beside(
                 f"{kind}, {parameters.small_queries} queries",
-                "no source sets these strategies side by side",
+                NOBODY,
                 f"{column} of {EXACT[kind]}'s: {ratios}",
                 "each tree is placed at its optimum by itself; who shares streams among queries "
                 "can need less than the sum of such optima"
@@ -199,4 +208,17 @@ def _beside(parameters: Parameters, shown: list[dict[str, Any]]) -> list[Beside]
                 else "",
             )
         )
+        told.append(Beside(f"{kind}, growth", NOBODY, _growth(parameters, shown, kind)))
     return told
+
+
+def _growth(parameters: Parameters, shown: list[dict[str, Any]], kind: str) -> str:
+    """Of each strategy, its time a query at the fewest and at the most queries that it had."""
+    told = []
+    for name in STRATEGIES[kind]:
+        column = _column(shown, kind, name, parameters.growth)
+        had = [(n, ms) for n, ms in zip(parameters.growth, column, strict=True) if ms == ms]
+        if had:
+            (few, first), (most, last) = had[0], had[-1]
+            told.append(f"{name} {first:.3g} ms at {few:,} and {last:.3g} ms at {most:,}")
+    return "time a query: " + "; ".join(told)

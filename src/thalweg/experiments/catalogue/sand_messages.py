@@ -158,7 +158,12 @@ def _goals(p: Parameters, rows: list[dict[str, Any]]) -> list[Goal]:
     worst = max(r["cost, of the centralised"] for r in aware)
     return [
         Goal("placing: messages for each source, at most", per_source, 12, at_least=False),
-        Goal("Edge+: pairs measured, of all pairs", measured / all_pairs, 1.0, at_least=False),
+        Goal(
+            "Edge+: measurements for each pair of sources",
+            measured / all_pairs,
+            1.0,
+            at_least=False,
+        ),
         Goal(
             "Edge: one zone, of the messages of finest zones",
             edge[-1]["placing"] / edge[0]["placing"],

@@ -100,10 +100,10 @@ def _goals(parameters: Parameters, grid: Grid) -> list[Goal]:
         goals.append(Goal(f"{network}: {PLAIN} over aggregate host", mean(to_reference), 0.95))
         median, late = (grid.milliseconds(network, best, q) for q in (50, 95))
         goals += [
-            Goal(f"{network}: planning time, median", median, 10.0, "ms", at_least=False),
-            Goal(f"{network}: planning time, p95", late, 1000.0, "ms", at_least=False),
+            Goal(f"{network}: planning time, median", median, 3.0, "ms", at_least=False),
+            Goal(f"{network}: planning time, p95", late, 100.0, "ms", at_least=False),
         ]
-    return [*goals, Goal("peak memory", peak_memory_mb(), 1000.0, "MB", at_least=False)]
+    return [*goals, Goal("peak memory", peak_memory_mb(), 400.0, "MB", at_least=False)]
 
 
 def _beside(parameters: Parameters, grid: Grid) -> list[Beside]:

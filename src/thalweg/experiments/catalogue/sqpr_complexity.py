@@ -11,13 +11,7 @@ from thalweg.experiments.report import Beside, Goal, Progress, Report
 from thalweg.experiments.sqpr.figures import curves
 from thalweg.experiments.sqpr.filling import filling
 from thalweg.experiments.sqpr.grid import Grid, measure, usual_cpu
-from thalweg.experiments.sqpr.planners import (
-    HEURISTIC,
-    PLAIN,
-    REFERENCE,
-    SQPR,
-    sqpr_planners,
-)
+from thalweg.experiments.sqpr.planners import PLAIN, REFERENCE, SQPR, sqpr_planners
 from thalweg.placement.sqpr.workload import MBPS, Workload
 from thalweg.placement.strategy import Options
 
@@ -55,7 +49,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         for ways in parameters.ways
     }
     planners = sqpr_planners(Options(work_limit=parameters.work_limit))
-    planners |= {HEURISTIC: filling("heuristic"), REFERENCE: filling("aggregate-host")}
+    planners[REFERENCE] = filling("aggregate-host")
     grid = measure(parameters.seeds, workloads, planners, progress)
 
     def line(mbps: float, planner: str) -> list[list[float]]:
@@ -64,14 +58,14 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     lines = {
         f"{planner}, {mbps:g} Mbps": line(mbps, planner)
         for mbps in parameters.host_mbps
-        for planner in (SQPR, PLAIN, HEURISTIC)
+        for planner in (SQPR, PLAIN)
     }
     lines[REFERENCE] = line(parameters.host_mbps[0], REFERENCE)
     return Report(
         "sqpr-complexity",
         "Admitted queries by the number of streams they join (SQPR, figure 5c)",
         {**asdict(parameters), "seeds": grid.seeds, "cpu of a host": cpu},
-        grid.rows("joins", (HEURISTIC, REFERENCE)),
+        grid.rows("joins", (REFERENCE,)),
         goals=_goals(parameters, grid),
         beside=[
             _beside(parameters, grid, mbps, planner)

@@ -88,8 +88,8 @@ def _goals(parameters: Parameters, grid: Grid) -> list[Goal]:
         if hosts in (50, 150):
             median, late = (grid.milliseconds(_label(hosts), SQPR, q) for q in (50, 95))
             goals += [
-                Goal(f"{hosts} hosts: planning time, median", median, 10.0, "ms", at_least=False),
-                Goal(f"{hosts} hosts: planning time, p95", late, 1000.0, "ms", at_least=False),
+                Goal(f"{hosts} hosts: planning time, median", median, 3.0, "ms", at_least=False),
+                Goal(f"{hosts} hosts: planning time, p95", late, 100.0, "ms", at_least=False),
             ]
     return goals
 

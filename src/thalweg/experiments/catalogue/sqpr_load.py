@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from thalweg.experiments.catalogue.sqpr_soda import EVEN_LOAD
-from thalweg.experiments.report import Beside, Progress, Report
+from thalweg.experiments.report import Beside, Goal, Progress, Report
 from thalweg.experiments.sqpr.cluster import cluster, cluster_problem
 from thalweg.experiments.sqpr.figures import distributions
 from thalweg.experiments.sqpr.filling import filling, host_loads
 from thalweg.experiments.sqpr.grid import Grid, measure
-from thalweg.experiments.sqpr.planners import SQPR, sqpr_planners
+from thalweg.experiments.sqpr.planners import PLAIN, SQPR, sqpr_planners
 from thalweg.placement.strategy import Options
 
 SODA = "soda"
@@ -64,6 +64,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         "Distribution of CPU and network load (SQPR, figures 7b and 7c)",
         {**asdict(parameters), "seeds": grid.seeds},
         [_row(grid, *key, *found) for key, found in loads.items()],
+        goals=_goals(parameters, loads),
         beside=_beside(parameters, loads),
         figures={
             "cpu": distributions(
@@ -103,6 +104,16 @@ def _row(grid: Grid, submitted: str, planner: str, cpu: Any, bps: Any) -> dict[s
         "kbps, mean": float(bps.mean()) / 1e3,
         "kbps, deviation": float(bps.std()) / 1e3,
     }
+
+
+def _goals(parameters: Parameters, loads: dict[tuple[str, str], Loads]) -> list[Goal]:
+    """A planner that packs hosts one after the other misses these."""
+    goals = []
+    for submitted, most in zip(map(str, parameters.submitted), (0.2, 0.1), strict=False):
+        cpu, _ = loads[submitted, PLAIN]
+        name = f"{submitted} queries: {PLAIN}, deviation of CPU over its mean"
+        goals.append(Goal(name, float(cpu.std() / cpu.mean()), most, at_least=False))
+    return goals
 
 
 def _beside(parameters: Parameters, loads: dict[tuple[str, str], Loads]) -> list[Beside]:

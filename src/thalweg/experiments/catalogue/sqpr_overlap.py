@@ -11,13 +11,7 @@ from thalweg.experiments.report import Beside, Goal, Progress, Report
 from thalweg.experiments.sqpr.figures import curves
 from thalweg.experiments.sqpr.filling import filling
 from thalweg.experiments.sqpr.grid import Grid, measure, usual_cpu
-from thalweg.experiments.sqpr.planners import (
-    HEURISTIC,
-    PLAIN,
-    REFERENCE,
-    SQPR,
-    sqpr_planners,
-)
+from thalweg.experiments.sqpr.planners import PLAIN, REFERENCE, SQPR, sqpr_planners
 from thalweg.placement.sqpr.workload import MBPS, Workload
 from thalweg.placement.strategy import Options
 
@@ -65,13 +59,13 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         for zipf in parameters.zipf
     }
     planners = sqpr_planners(Options(work_limit=parameters.work_limit))
-    planners |= {HEURISTIC: filling("heuristic"), REFERENCE: filling("aggregate-host")}
+    planners[REFERENCE] = filling("aggregate-host")
     grid = measure(parameters.seeds, workloads, planners, progress)
     return Report(
         "sqpr-overlap",
         "Overlap between queries (SQPR, figure 4c)",
         {**asdict(parameters), "seeds": grid.seeds, "cpu of a host": cpu},
-        grid.rows("workload", (HEURISTIC, REFERENCE)),
+        grid.rows("workload", (REFERENCE,)),
         goals=_goals(parameters, grid),
         beside=_beside(parameters, grid),
         figures={

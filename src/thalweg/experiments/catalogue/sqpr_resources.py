@@ -11,13 +11,7 @@ from thalweg.experiments.report import Beside, Goal, Progress, Report
 from thalweg.experiments.sqpr.figures import curves
 from thalweg.experiments.sqpr.filling import filling
 from thalweg.experiments.sqpr.grid import Grid, measure
-from thalweg.experiments.sqpr.planners import (
-    HEURISTIC,
-    PLAIN,
-    REFERENCE,
-    SQPR,
-    sqpr_planners,
-)
+from thalweg.experiments.sqpr.planners import PLAIN, REFERENCE, SQPR, sqpr_planners
 from thalweg.placement.sqpr.workload import MBPS, Workload
 from thalweg.placement.strategy import Options
 
@@ -57,7 +51,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         for share in parameters.cpu_shares
     }
     planners = sqpr_planners(Options(work_limit=parameters.work_limit))
-    planners |= {HEURISTIC: filling("heuristic"), REFERENCE: filling("aggregate-host")}
+    planners[REFERENCE] = filling("aggregate-host")
     grid = measure(parameters.seeds, workloads, planners, progress)
 
     def line(mbps: float, planner: str) -> list[list[float]]:
@@ -73,7 +67,7 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         "sqpr-resources",
         "Admitted queries by the resources of hosts (SQPR, figure 5b)",
         {**asdict(parameters), "seeds": grid.seeds},
-        grid.rows("hosts", (HEURISTIC, REFERENCE)),
+        grid.rows("hosts", (REFERENCE,)),
         goals=_goals(parameters, grid),
         beside=[_beside(parameters, grid, planner) for planner in (SQPR, PLAIN)],
         figures={

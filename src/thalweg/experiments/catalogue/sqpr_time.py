@@ -138,8 +138,8 @@ def _goals(parameters: Parameters, grid: Grid) -> list[Goal]:
                 name = _by_hosts(mbps, hosts)
                 median, late = (grid.milliseconds(name, SQPR, q) for q in (50, 95))
                 goals += [
-                    Goal(f"{name}, all queries: median", median, 10.0, "ms", at_least=False),
-                    Goal(f"{name}, all queries: p95", late, 1000.0, "ms", at_least=False),
+                    Goal(f"{name}, all queries: median", median, 3.0, "ms", at_least=False),
+                    Goal(f"{name}, all queries: p95", late, 100.0, "ms", at_least=False),
                 ]
     return goals
 

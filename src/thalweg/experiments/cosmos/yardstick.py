@@ -1,14 +1,13 @@
-"""An outside partitioner as a yardstick: METIS on each query's strongest overlaps.
+"""An outside partitioner as a yardstick: METIS, with all that the hierarchy knows.
 
-The graph of all overlaps does not fit anywhere, so every query keeps its edges to the few others
-with which it shares most. METIS cuts that into as many parts as there are providers, within the
-same load bound. As it knows of no distances, parts are then assigned to providers by a heuristic
-for quadratic assignment (FAQ), so that those which share much stand near one another.
+The graph of all overlaps does not fit anywhere, so every query keeps its edges to those with which
+it shares most. METIS cuts that into as many parts as there are providers, within the same load
+bound. As it knows of no distances, parts are then assigned to providers by a heuristic for
+quadratic assignment (FAQ) and by swaps that pay for the ways to sources and proxies too; in the
+end comes the same last pass over all queries.
 
-That alone is less than the hierarchy knows. `informed` gives METIS the rest: four times the edges,
-an assignment that pays for the ways to sources and proxies too, and the same last pass over all
-queries. `without_hierarchy` is Algorithm 3.2 by one node, over parts of METIS instead of the
-hierarchy's own coarse graph.
+`without_hierarchy` is Algorithm 3.2 by one node, over parts of METIS instead of the hierarchy's own
+coarse graph.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from thalweg.placement.cosmos.overflow import within_bound
 from thalweg.placement.cosmos.system import Settings, System
 from thalweg.placement.cosmos.view import decide, global_view
 
-STRONGEST = 12  # overlaps that a query keeps
-MORE = 48  # those that it keeps where the partitioner is to know as much as others
+STRONGEST = 48  # overlaps that a query keeps
+FEWER = 12  # those that it keeps where parts are only to be coarse vertices
 FINER = 6  # times v_max: as fine as the graph that `centralised` gets from the hierarchy
 _ROUNDS = 20  # of swaps, each over all pairs of parts
 _AT_ONCE = 500  # queries whose overlaps with all others are in memory at the same time
@@ -40,16 +39,10 @@ def is_available() -> bool:
     return True
 
 
-def partitioned(system: System, settings: Settings) -> Ints:
-    """The provider of each query, by METIS and FAQ; load may differ by the same slack."""
-    share = system.network.capability / system.network.capability.sum()
-    return assigned(system, parted(system, settings, share, STRONGEST))
-
-
 def informed(system: System, settings: Settings) -> Ints:
-    """METIS with all that the hierarchy knows, and its last pass."""
+    """The provider of each query, by METIS, FAQ, swaps and the hierarchy's last pass."""
     share = system.network.capability / system.network.capability.sum()
-    part = parted(system, settings, share, MORE)
+    part = parted(system, settings, share, STRONGEST)
     found = swapped(system, part, assigned(system, part), settings)
     found = within_bound(system, found, settings.balance)
     seen = global_view(system, settings.balance)
@@ -59,7 +52,7 @@ def informed(system: System, settings: Settings) -> Ints:
 def without_hierarchy(system: System, settings: Settings) -> Ints:
     """Algorithm 3.2 over all providers at once, then over all queries: no tree has a part in it."""
     count = min(FINER * settings.most_vertices, len(system.queries) // 2)
-    part = parted(system, settings, np.full(count, 1 / count), STRONGEST)
+    part = parted(system, settings, np.full(count, 1 / count), FEWER)
     seen = global_view(system, settings.balance)
     mapping = decide(system.queries.merged(part, count), system.substreams, seen)
     return sweep(system.queries, system.substreams, seen, ints(mapping[part]), passes=20)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from thalweg.adapt.swap.messages import Accepted, Feed, Run
 from thalweg.adapt.swap.policies.policy import Policy, PolicyMaker
@@ -41,15 +41,8 @@ class Outcome:
 
 class Play:
     def __init__(self, setting: Setting, method: Method, settings: SwapSettings | None) -> None:
-        base = settings or SwapSettings()
-        self.settings = SwapSettings(
-            base.batch_rows,
-            base.window_rows,
-            base.pending_rows,
-            base.threshold_rows,
-            BEAT_US,
-            (lambda: Oracle(setting, self._now_us)) if isinstance(method, str) else method,
-        )
+        policy = (lambda: Oracle(setting, self._now_us)) if isinstance(method, str) else method
+        self.settings = replace(settings or SwapSettings(), beat_us=BEAT_US, policy=policy)
         self.left = [list(reversed(v)) for v in values(setting)]
         self.key = [0, 0, 0]
         self.reading = [False, False, False]
