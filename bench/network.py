@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import (
+    network_brokers,
     network_delay,
     network_gone,
     network_join,
@@ -22,7 +23,7 @@ from bench import (
 from bench.measure import percentile
 from thalweg.experiments.report import Goal, Progress, Report
 
-NAMES = ("subscription", "join", "ranges", "gone", "delays")
+NAMES = ("subscription", "join", "ranges", "gone", "delays", "brokers")
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,9 @@ class Parameters:
     gone_rounds: int = 20  # a fragment's node is killed in each
     gone_window: int = 20_000  # rows, that are read again
     gone_tick_interval_ms: int = 50
+    brokers: int = 4
+    readers: int = 64  # behind them, of overlapping ranges
+    reader_rows: int = 100_000  # that are spread
     only: tuple[str, ...] = NAMES  # of the pieces
     seed: int = 7
 
@@ -61,6 +65,7 @@ class Parameters:
             warm=5,
             single_events=30,
             gone_rounds=2,
+            reader_rows=20_000,
         )
 
 
@@ -122,7 +127,33 @@ def _gone(p: Parameters, folder: Path, progress: Progress) -> Piece:
     return [_delay(names[what], seconds) for what, seconds in found.items()], [goal]
 
 
-_MEASURES = (_subscription, _join, _ranges, _gone, _delays)
+def _brokers(p: Parameters, folder: Path, progress: Progress) -> Piece:
+    progress(f"{p.readers} readers behind {p.brokers} brokers")
+    found = network_brokers.measure(
+        folder / "rows", p.brokers, p.readers, p.reader_rows, p.seed, p.tick_interval_ms
+    )
+    progress("a broker's hop")
+    waits = network_brokers.delays(folder / "delay", p.single_events, p.tick_interval_ms)
+    rows: list[dict[str, Any]] = [
+        {
+            "reading": f"rows from the home: {way}",
+            "rows": s.sent,
+            "of those wanted": s.sent / s.wanted,
+        }
+        for way, s in found.items()
+    ]
+    rows += [_delay(f"push to row, {where} the home", waits[key]) for key, where in _WAYS.items()]
+    hop = 1e3 * (percentile(waits["behind"], 50) - percentile(waits["straight"], 50))
+    own = found["brokers"]
+    return rows, [
+        Goal("rows that the home sends over those wanted", own.sent / own.wanted, 1.05, "x", False),
+        Goal("a broker's hop at the median", hop, 20, "ms", False),
+    ]
+
+
+_WAYS = {"straight": "straight from", "behind": "by way of a broker from"}
+
+_MEASURES = (_subscription, _join, _ranges, _gone, _delays, _brokers)
 PIECES: dict[str, Callable[[Parameters, Path, Progress], Piece]] = dict(
     zip(NAMES, _MEASURES, strict=True)
 )

@@ -40,7 +40,11 @@ class Follower:
         threading.Thread(target=self._run, args=(url,), daemon=True).start()
 
     def _run(self, url: str) -> None:
-        with httpx.Client(trust_env=False, timeout=60) as client, client.stream("GET", url) as got:
+        patient = httpx.Timeout(60, read=None)  # a query may be silent for long
+        with (
+            httpx.Client(trust_env=False, timeout=patient) as client,
+            client.stream("GET", url) as got,
+        ):
             for line in got.iter_lines():
                 if line.startswith("data: ") and '"row"' in line:
                     row = json.loads(line.removeprefix("data: "))["row"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -43,8 +44,8 @@ class NodeProcess:
     def go_on(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
 
-    def cql(self, text: str) -> None:
-        self._checked(self._http.post("/queries", json={"cql": text}))
+    def cql(self, text: str, headers: Mapping[str, str] | None = None) -> None:
+        self._checked(self._http.post("/queries", json={"cql": text}, headers=headers))
 
     def cql_each(self, texts: list[str]) -> None:
         """For this node alone, names of the network's own among them."""
@@ -53,19 +54,22 @@ class NodeProcess:
         self._checked(done)
         assert not done.json()["failed"], done.json()["results"][0]
 
-    def push(self, stream: str, rows: pl.DataFrame) -> None:
-        """Again and again while the node is behind."""
+    def push(self, stream: str, rows: pl.DataFrame, partition: int = 0) -> None:
+        """Again and again while the node is behind, or waits for others; each batch counts once."""
         for some in rows.iter_slices(ROWS_A_PUSH):
             body = BytesIO()
             some.write_ipc_stream(body, compat_level=pl.CompatLevel.oldest())
             path, headers = f"/streams/{stream}/tuples", {"content-type": ARROW}
+            params = {"partition": str(partition), "batch_id": secrets.token_hex(8)}
             while True:
-                answer = self._http.post(path, content=body.getvalue(), headers=headers)
-                if answer.status_code != 429:
+                answer = self._http.post(
+                    path, content=body.getvalue(), headers=headers, params=params
+                )
+                if answer.status_code not in (429, 503):
                     break
                 time.sleep(0.05)
-            self._checked(answer)
-            assert answer.json()["accepted"] == some.height, answer.text
+            told = self._checked(answer).json()
+            assert told["repeated"] or told["accepted"] == some.height, answer.text
 
     def heartbeat(self, stream: str, at: int, partition: int = 0) -> None:
         path = f"/streams/{stream}/heartbeat"
@@ -106,19 +110,25 @@ def await_(is_so: Callable[[], bool], what: str, pause_s: float = 0.02) -> None:
         time.sleep(pause_s)
 
 
-@contextmanager
 def network(
     folder: Path, count: int, tick_interval_ms: int = 50, options: Sequence[str] = ()
-) -> Iterator[list[NodeProcess]]:
+) -> AbstractContextManager[list[NodeProcess]]:
     """n1, n2, … with engines in their own processes."""
+    wanted = [Wanted(f"n{number + 1}", master=IN_PROCESS) for number in range(count)]
+    return started(folder, wanted, tick_interval_ms, options)
+
+
+@contextmanager
+def started(
+    folder: Path, wanted: Sequence[Wanted], tick_interval_ms: int, options: Sequence[str] = ()
+) -> Iterator[list[NodeProcess]]:
+    """A network of these nodes."""
     made: list[NodeProcess] = []
     more = ["--tick-interval-ms", str(tick_interval_ms), *options]
     try:
-        for number in range(count):
-            name = f"n{number + 1}"
+        for node in wanted:
             join = [made[0].running.address] if made else []
-            running = start(Wanted(name, master=IN_PROCESS), folder, join, more)
-            made.append(NodeProcess(running, folder / name))
+            made.append(NodeProcess(start(node, folder, join, more), folder / node.name))
         yield made
     finally:
         for node in made:

@@ -8,7 +8,7 @@ BURN = "import time\nwhile time.process_time() < 0.5: pass"
 
 def test_processor_seconds_count_children_that_have_ended():
     watch = CpuWatch()
-    subprocess.run([sys.executable, "-c", BURN], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", BURN], check=True, timeout=300)
     assert 0.4 < watch.seconds < 30
 
 
@@ -21,7 +21,7 @@ def test_processor_seconds_count_children_that_run():
         assert child.stdout is not None
         child.stdout.readline()
         assert watch.seconds > 0.4
-        child.communicate(b"\n", timeout=60)
+        child.communicate(b"\n", timeout=300)
 
 
 def test_memory_is_that_of_this_process_at_least():
