@@ -11,6 +11,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 	$(if $(UPGRADE),--upgrade)
+# Processes that the tests start would otherwise compile all modules anew: a second or two each.
+export PYTHONDONTWRITEBYTECODE :=
 FLINK := .venv-flink
 PATHWAY := .venv-pathway
 
@@ -48,9 +50,9 @@ pathway: $(PATHWAY)/.installed ## Install Pathway, another peer of it, beside .v
 test: setup kafka s3 ## Run the tests (PYTEST_ARGS="tests/cql -x" narrows them)
 ifdef PYTEST_ARGS
 	$(BIN)/pytest $(PYTEST_ARGS)
-else # Spark uses all cores by itself; the other tests share them
-	$(BIN)/pytest -m "not heavy" -n 2 --dist worksteal
-	$(BIN)/pytest -m heavy
+else # apart, so that at most two Sparks start while nothing else runs
+	POLARS_MAX_THREADS=1 $(BIN)/pytest -m "not heavy" -n 3 --dist worksteal
+	$(BIN)/pytest -m heavy -n 2 --dist worksteal
 endif
 
 .PHONY: soak
@@ -60,12 +62,23 @@ soak: $(STAMP) ## Every simulated scenario under 10,000 seeds, 100,000 hostile r
 	THALWEG_FUZZ_REQUESTS=$(or $(SOAK_REQUESTS),100000) $(BIN)/pytest -q --timeout 36000 tests/fuzz
 	THALWEG_STORM_S=$(or $(SOAK_STORM_S),600) $(BIN)/pytest -q --timeout 36000 tests/runtime/test_storm_live.py
 	THALWEG_LONG_RUN_TICKS=$(or $(SOAK_TICKS),50000) $(BIN)/pytest -q --timeout 36000 tests/engine/shared/test_long_runs.py
-	THALWEG_BENCHES=1 $(BIN)/pytest -q --timeout 3600 tests/bench/test_network.py
+	THALWEG_BENCHES=1 $(BIN)/pytest -q --timeout 3600 tests/bench/test_network.py tests/bench/test_p2p.py tests/bench/test_swap_live.py tests/bench/test_trees.py tests/bench/test_week.py
 	THALWEG_NETWORKS=$(or $(SOAK_NETWORKS),200) $(BIN)/pytest -q --timeout 36000 tests/runtime/network/test_drawn_networks.py
 	THALWEG_NETWORKS=1 $(BIN)/pytest -q --timeout 3600 tests/runtime/network/test_processes.py
-	THALWEG_FAULTS=1 $(BIN)/pytest -q --timeout 3600 tests/runtime/network/test_fault_matrix.py tests/engine/shared/test_crash.py
+	THALWEG_CHURN_MINUTES=$(or $(SOAK_CHURN_MINUTES),10) $(BIN)/pytest -q --timeout 36000 tests/runtime/peers/test_churn.py tests/runtime/peers/test_losses.py
+	THALWEG_FAULTS=1 $(BIN)/pytest -q --timeout 3600 tests/runtime/network/test_fault_matrix.py tests/runtime/network/test_moving_processes.py tests/runtime/network/test_placing_processes.py tests/runtime/network/test_spreading_processes.py tests/runtime/network/test_brokers.py tests/engine/shared/test_crash.py
+	THALWEG_SWAP=$(or $(SOAK_KILLS),20) $(BIN)/pytest -q --timeout 3600 tests/runtime/swap/test_joins_processes.py
+	THALWEG_PARTNERS=1 $(BIN)/pytest -q -s --timeout 3600 tests/runtime/network/test_partners_processes.py
+	THALWEG_TREES=$(or $(SOAK_TREES),16) $(BIN)/pytest -q -s --timeout 3600 tests/runtime/network/test_adaptive_trees.py
 	THALWEG_CUTS=$(or $(SOAK_CUTS),4) $(BIN)/pytest -q --timeout 36000 tests/runtime/data/test_cut_plans.py
+	THALWEG_MOVES=$(or $(SOAK_MOVES),4) $(BIN)/pytest -q --timeout 36000 tests/runtime/data/test_moved_state.py
+	THALWEG_COPIES=1 $(BIN)/pytest -q --timeout 36000 tests/runtime/network/test_second_copies.py
+	THALWEG_NATIVE_NODES=1 $(BIN)/pytest -q --timeout 36000 tests/runtime/network/test_native_nodes.py
 	THALWEG_NATIVE_DRAWS=$(or $(SOAK_DRAWS),8) $(BIN)/pytest -q --timeout 36000 tests/engine/native/test_hostile_expressions.py
+
+.PHONY: pages
+pages: $(STAMP) ## Make the pages of docs/experiments anew that are missing or old (PAGES="sqpr-time …" for some; hours)
+	$(BIN)/python scripts/experiment_pages.py $(PAGES)
 
 .PHONY: lint
 lint: $(STAMP) ## Check style, types of the pure packages, and layers

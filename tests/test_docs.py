@@ -71,7 +71,7 @@ def test_the_service_page(service: LiveService) -> None:
         address = service.url.removeprefix("http://")
         arguments = shlex.split(command.replace("localhost:7341", address))
         done = subprocess.run(
-            [*arguments, "--noproxy", "*"], capture_output=True, text=True, timeout=30, check=True
+            [*arguments, "--noproxy", "*"], capture_output=True, text=True, timeout=120, check=True
         )
         service.site.settle()
         assert agrees(shown, done.stdout), f"{command} prints\n{done.stdout}"
@@ -79,7 +79,7 @@ def test_the_service_page(service: LiveService) -> None:
     assert ran >= 6
     events = f"{service.url}/queries/hot/results"
     listening = ["curl", "-sN", "--noproxy", "*", "--max-time", "2", events]
-    heard = subprocess.run(listening, capture_output=True, text=True, timeout=30, check=False)
+    heard = subprocess.run(listening, capture_output=True, text=True, timeout=120, check=False)
     page = (DOCS / "service.md").read_text()
     example = re.search(r"As server-sent events:\n\n((?:    .*\n|\n)+)", page)
     assert example is not None
@@ -108,7 +108,7 @@ def test_the_first_query_of_the_readme(service: LiveService) -> None:
     command = [sys.executable, "-m", "thalweg.cli"]
     shell = f'thalweg() {{ {shlex.join(command)} "$@"; }}\n' + script[1]
     environment = {**os.environ, "THALWEG_URL": service.url}
-    subprocess.run(["bash", "-ec", shell], env=environment, timeout=60, check=True)
+    subprocess.run(["bash", "-ec", shell], env=environment, timeout=300, check=True)
     service.site.settle()
     done = CliRunner().invoke(app, ["results", "hot"], env={"THALWEG_URL": service.url})
     assert done.stdout == "1  +  sensor=roof  peak=31.0\n62  -  sensor=roof  peak=31.0\n"

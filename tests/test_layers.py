@@ -56,7 +56,7 @@ def _lint_imports(source_root: Path) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "PYTHONPATH": str(source_root), "NO_COLOR": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 
