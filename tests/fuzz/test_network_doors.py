@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from tests.fuzz.requests import draw_networked
-from tests.runtime.network.nodes import LiveNode, Shared, eventually
+from tests.runtime.network.nodes import LiveNode, Shared
+from tests.runtime.waiting import eventually
 
 # Fewer than at a service's doors: each may be passed on, and all rows are read in the end.
 REQUESTS = max(400, int(os.environ.get("THALWEG_FUZZ_REQUESTS", "800")) // 20)

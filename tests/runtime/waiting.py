@@ -3,7 +3,7 @@
 import time
 
 
-def eventually(check, within_s=180.0, every_s=0.02):
+def eventually(check, within_s=240.0, every_s=0.05):
     """The first true answer of `check`; if none comes in time, fail with its last one."""
     end_s = time.monotonic() + within_s
     while True:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 from tests.runtime.links import Relay
+from tests.runtime.waiting import eventually
 
 from thalweg.cql import compile_script
 from thalweg.engine.site import IN_PROCESS, Site, open_site
@@ -111,13 +112,6 @@ def push(site: Site, *rows: tuple[int, int, str]) -> None:
 
 def said(site: Site, query: str) -> list[tuple[object, ...]]:
     return [row for page in site.results(query) for row in page.emission.rows.iter_rows()]
-
-
-def eventually(is_so: Callable[[], bool], within_s: float = 180.0) -> None:
-    until = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < until, "it has not come to pass"
-        time.sleep(0.02)
 
 
 def frontier(site: Site, query: str) -> int:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from tests.runtime.network.processes import Network, eventually
+from tests.runtime.network.processes import Network
+from tests.runtime.waiting import eventually
 
 from thalweg.cql import compile_script
 from thalweg.engine import reference

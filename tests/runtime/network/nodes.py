@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -207,10 +206,3 @@ class LiveNode:
 
     def names(self, what: str) -> dict[str, str]:
         return {row["name"]: row["node"] for row in self.http.get(f"/{what}").json()}
-
-
-def eventually(is_so: Callable[[], bool], within_s: float = 120.0) -> None:
-    until = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < until, "it has not come to pass"
-        time.sleep(0.02)

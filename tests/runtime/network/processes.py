@@ -142,10 +142,3 @@ def patiently(ask: Callable[[], httpx.Response], within_s: float = 180.0) -> htt
             was_lost = True
         assert time.monotonic() < until, "nobody answers"
         time.sleep(0.1)
-
-
-def eventually(is_so: Callable[[], bool], within_s: float = 180.0) -> None:
-    until = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < until, "it has not come to pass"
-        time.sleep(0.1)

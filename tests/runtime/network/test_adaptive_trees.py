@@ -19,7 +19,8 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.runtime.network.processes import Network, eventually, patiently
+from tests.runtime.network.processes import Network, patiently
+from tests.runtime.waiting import eventually
 
 from thalweg.api.network.forwarding import HERE
 from thalweg.cli.network.running import Wanted

@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtime.network import processes
 from tests.runtime.network.processes import Network, patiently
+from tests.runtime.waiting import eventually
 
 from thalweg.cli.network.running import Wanted
 from thalweg.engine.site import IN_PROCESS
@@ -27,11 +27,6 @@ KINDS = ("restarted", "gone", "paused")
 MOMENTS = ("before rows", "among rows", "while it hangs up") if EVERY else ("among rows",)
 PAUSE_S = 30.0 if EVERY else 8.0  # longer than a parent may be silent
 RANGES = {"n3": (0, 7), "n4": (4, 10)}
-
-
-def eventually(is_so: Callable[[], bool]) -> None:
-    """Nodes find out by waiting that one is silent; on a busy machine that takes its time."""
-    processes.eventually(is_so, within_s=240)
 
 
 @pytest.fixture(scope="module")

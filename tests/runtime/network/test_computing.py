@@ -13,7 +13,8 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.runtime.network.nodes import LiveNode, Shared, eventually
+from tests.runtime.network.nodes import LiveNode, Shared
+from tests.runtime.waiting import eventually
 
 from thalweg.cql import compile_script
 from thalweg.engine.arrivals import Arrival

@@ -23,7 +23,8 @@ from tests.conformance.generators import Workload, workloads
 from tests.conformance.runner import compare, reference_engine
 from tests.engine.shared.adapter import changes, push
 from tests.runtime.links import Link, Mesh
-from tests.runtime.network.nodes import LiveNode, Shared, eventually
+from tests.runtime.network.nodes import LiveNode, Shared
+from tests.runtime.waiting import eventually
 
 from thalweg.cql import compile_script, parse_script, syntax
 from thalweg.engine.changelog import Change

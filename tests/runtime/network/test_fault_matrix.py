@@ -21,7 +21,8 @@ import httpx
 import pytest
 from tests.runtime.links import Link
 from tests.runtime.network.auctions import QUERIES, Auctions
-from tests.runtime.network.processes import Network, eventually, patiently
+from tests.runtime.network.processes import Network, patiently
+from tests.runtime.waiting import eventually
 
 from thalweg.api.network.forwarding import AT
 from thalweg.cli.network.running import Wanted

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.runtime.network.trees.test_trees import Nodes, eventually
+from tests.runtime.network.trees.test_trees import Nodes
+from tests.runtime.waiting import eventually
 
 from thalweg.engine.site.positions import START
 from thalweg.runtime.network.node import Node

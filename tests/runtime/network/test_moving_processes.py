@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtime.network.processes import Network, eventually, patiently
+from tests.runtime.network.processes import Network, patiently
+from tests.runtime.waiting import eventually
 
 from thalweg.cql import compile_script
 from thalweg.engine import reference

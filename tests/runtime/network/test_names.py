@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
-from tests.runtime.network.nodes import LiveNode, Shared, eventually
+from tests.runtime.network.nodes import LiveNode, Shared
+from tests.runtime.waiting import eventually
 
 LOG = "CREATE STREAM Log (t BIGINT) TIMESTAMP BY t"
 

@@ -9,8 +9,9 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.runtime.network.processes import Network, eventually, patiently
+from tests.runtime.network.processes import Network, patiently
 from tests.runtime.network.test_computing import COUNT, JOIN, STREAMS, A, B, _expected
+from tests.runtime.waiting import eventually
 
 from thalweg.cli.network.running import Wanted
 

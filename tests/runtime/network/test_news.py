@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.runtime.network.nodes import LiveNode, Shared, SharedDirectory, eventually
+from tests.runtime.network.nodes import LiveNode, Shared, SharedDirectory
+from tests.runtime.waiting import eventually
 
 from thalweg.runtime.network.directory import Defined
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.runtime.network.nodes import LiveNode, Shared, eventually
+from tests.runtime.network.nodes import LiveNode, Shared
+from tests.runtime.waiting import eventually
 
 STREAMS = """
 CREATE STREAM Bids (item BIGINT, price DOUBLE) TIMESTAMP BY ts BIGINT;

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from tests.runtime.links import Link
-from tests.runtime.network.processes import Network, eventually, patiently
+from tests.runtime.network.processes import Network, patiently
+from tests.runtime.waiting import eventually
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(900)]
 

@@ -19,7 +19,8 @@ from tests.runtime.network.fragments.test_fragments import (
     plan_of,
     pushed,
 )
-from tests.runtime.network.nodes import LiveNode, Shared, eventually
+from tests.runtime.network.nodes import LiveNode, Shared
+from tests.runtime.waiting import eventually
 from typer.testing import CliRunner
 
 from thalweg.adapt.partners.objective import Ratio

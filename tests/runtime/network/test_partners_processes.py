@@ -24,7 +24,8 @@ from statistics import median
 from typing import Any
 
 import pytest
-from tests.runtime.network.processes import Network, eventually, patiently
+from tests.runtime.network.processes import Network, patiently
+from tests.runtime.waiting import eventually
 
 from thalweg.plan.nodes import Aggregate
 from thalweg.runtime.data.fragments import digest_of

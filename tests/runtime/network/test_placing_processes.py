@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtime.network.processes import Network, eventually, patiently
+from tests.runtime.network.processes import Network, patiently
 from tests.runtime.network.test_placing_together import JOINED, QUERIES, STREAMS, expected, rows
+from tests.runtime.waiting import eventually
 
 pytestmark = [
     pytest.mark.heavy,

@@ -10,7 +10,8 @@ import msgspec
 import numpy as np
 import pytest
 from tests.overlay.sand.networks import addresses, place_and_run, sand_at, world_of
-from tests.runtime.network.nodes import LiveNode, Shared, eventually
+from tests.runtime.network.nodes import LiveNode, Shared
+from tests.runtime.waiting import eventually
 
 from thalweg.cql import compile_script
 from thalweg.engine import reference

@@ -15,7 +15,8 @@ from tests.runtime.network.fragments.test_fragments import (
     plan_of,
     pushed,
 )
-from tests.runtime.network.nodes import LiveNode, Shared, eventually
+from tests.runtime.network.nodes import LiveNode, Shared
+from tests.runtime.waiting import eventually
 
 from thalweg.engine.site import SiteError, Unknown, WrongUse
 from thalweg.plan.cutting import places

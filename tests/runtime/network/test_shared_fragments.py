@@ -16,7 +16,8 @@ from tests.runtime.network.fragments.test_fragments import (
     plan_of,
     pushed,
 )
-from tests.runtime.network.nodes import LiveNode, Shared, eventually
+from tests.runtime.network.nodes import LiveNode, Shared
+from tests.runtime.waiting import eventually
 
 from thalweg.plan.nodes import Join
 from thalweg.runtime.data.fragments import cut_plan

@@ -14,7 +14,8 @@ from typing import Any
 import httpx
 import pytest
 from tests.runtime.network.placing.test_spreading import QUERY, STREAMS, bids, expected, sold
-from tests.runtime.network.processes import Network, eventually, patiently
+from tests.runtime.network.processes import Network, patiently
+from tests.runtime.waiting import eventually
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(900)]
 

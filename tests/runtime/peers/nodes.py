@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 from tests.runtime.peers.relay import Relays
+from tests.runtime.waiting import eventually
 
 from thalweg.api.server import Server, listen_on
 from thalweg.engine.site.settings import SiteSettings
@@ -154,10 +154,3 @@ class Peers:
     def await_final(self, node: str, query: str, upto: int) -> None:
         """The site's frontier may end before the next promise."""
         eventually(lambda: int(self.final(node, query) or -1) >= upto)
-
-
-def eventually(is_so: Callable[[], bool], within_s: float = 180.0) -> None:
-    until = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < until, "it has not come to pass"
-        time.sleep(0.1)

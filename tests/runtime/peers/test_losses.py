@@ -4,8 +4,9 @@ import os
 from collections import Counter
 
 import pytest
-from tests.runtime.peers.nodes import Peers, eventually
+from tests.runtime.peers.nodes import Peers
 from tests.runtime.peers.workload import QUERIES, STREAMS, Rows, combinations, net_of
+from tests.runtime.waiting import eventually
 
 END = 200
 

@@ -1,8 +1,9 @@
 """Nodes as peers: the same CQL, the reference's rows, whoever is asked and whoever fails."""
 
 import pytest
-from tests.runtime.peers.nodes import Peers, eventually
+from tests.runtime.peers.nodes import Peers
 from tests.runtime.peers.workload import QUERIES, STREAMS, Rows
+from tests.runtime.waiting import eventually
 
 from thalweg.cql import compile_script
 from thalweg.engine.reference import evaluate

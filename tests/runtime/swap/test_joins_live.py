@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.runtime.network.nodes import LiveNode, Shared, eventually
+from tests.runtime.network.nodes import LiveNode, Shared
 from tests.runtime.swap.joining import STREAMS, THREE_WAY, expected, push, said, submit, submitted
+from tests.runtime.waiting import eventually
 
 QUERIES = {
     "a filter at a home, and a comparison between streams": (

@@ -6,8 +6,7 @@ import asyncio
 import json
 import socket
 import ssl
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.api.access.serving import Known
+from tests.runtime.waiting import eventually
 from typer.testing import CliRunner
 
 from thalweg.cli.main import app
@@ -86,13 +86,6 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
         yield made
     finally:
         assert stop(list(made.nodes.values())) == []
-
-
-def eventually(is_so: Callable[[], bool], within_s: float = 120.0) -> None:
-    until = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < until, "it has not come to pass"
-        time.sleep(0.05)
 
 
 def test_all_works_over_tls_with_the_users_own_token(network: Guarded) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from tests.runtime.network.nodes import LiveNode, Shared, eventually
+from tests.runtime.network.nodes import LiveNode, Shared
+from tests.runtime.waiting import eventually
 
 from thalweg.cql import compile_script
 from thalweg.engine.site import SiteError

@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 from tests.runtime.network.auctions import LOSSY, Auctions
-from tests.runtime.network.processes import Network, eventually, patiently
+from tests.runtime.network.processes import Network, patiently
+from tests.runtime.waiting import eventually
 
 from thalweg.plan.nodes import Join
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.runtime.network.nodes import LiveNode, eventually
+from tests.runtime.network.nodes import LiveNode
 from tests.runtime.network.placing.test_spreading import (
     expected,
     nodes,
@@ -13,6 +13,7 @@ from tests.runtime.network.placing.test_spreading import (
     said,
     spread,
 )
+from tests.runtime.waiting import eventually
 
 from thalweg.adapt.balancing.fragments import NodeLoad, Settings
 

@@ -15,7 +15,8 @@ from tests.runtime.network.fragments.test_fragments import (
     plan_of,
     pushed,
 )
-from tests.runtime.network.nodes import LiveNode, Shared, eventually
+from tests.runtime.network.nodes import LiveNode, Shared
+from tests.runtime.waiting import eventually
 
 from thalweg.adapt.handover import Giving
 from thalweg.adapt.handover.messages import Step

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.runtime.waiting import eventually
 
 from thalweg.engine.site.positions import START
 from thalweg.engine.site.settings import SiteSettings
@@ -112,13 +113,6 @@ def _said(node: Node) -> list[int]:
     reader = node.site.reader(node.site.query(f"q{node.name}"))
     pages = reader.pages(START, reader.frontier())
     return [t for page in pages for t in page.emission.rows.to_series(-1).to_list()]
-
-
-def eventually(is_so: Callable[[], bool], within_s: float = 120.0) -> None:
-    until = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < until, "it has not come to pass"
-        time.sleep(0.1)
 
 
 @pytest.fixture
