@@ -81,7 +81,7 @@ pages: $(STAMP) ## Make the pages of docs/experiments anew that are missing or o
 	$(BIN)/python scripts/experiment_pages.py $(PAGES)
 
 .PHONY: lint
-lint: $(STAMP) ## Check style, types of the pure packages, and layers
+lint: $(STAMP) ## Check style, types, and layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

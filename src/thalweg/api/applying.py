@@ -265,7 +265,7 @@ class _Planning:
         return iter(
             sorted(
                 definitions,
-                key=lambda d: (kinds.index(type(d)), -order.index(d)),  # type: ignore[arg-type]
+                key=lambda d: (kinds.index(type(d)), -order.index(d)),
             )
         )
 

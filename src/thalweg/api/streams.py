@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg.engine.shared.ingest.landing import Receipt
+from thalweg.engine.shared.ingest.arriving import Receipt
 from thalweg.engine.site import Site
 from thalweg.engine.site.status import StreamStatus
 from thalweg.engine.sources.rows import frame_of

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
+from thalweg.adapt.moves.spreading import Buckets
 from thalweg.api.bodies import decoded
 from thalweg.api.network.forwarding import Forwarding
 from thalweg.api.network.placed import placed_tree
@@ -17,7 +18,7 @@ from thalweg.runtime.data.fragments import digest_of
 from thalweg.runtime.network.directory import QUERY, Defined, node_of
 from thalweg.runtime.network.moves.journal import MoveRecord
 from thalweg.runtime.network.node import Node
-from thalweg.runtime.network.placing.spreading import Buckets, parse_buckets
+from thalweg.runtime.network.placing.spreading import parse_buckets
 from thalweg.runtime.peers.node import PeerNode
 
 
@@ -94,9 +95,9 @@ async def spread_anew(
             raise Unknown("node", name, known)
     parts = _parts(query, await _inputs(node, forwarding, request, query))
     if len(over) > len(parts):
-        told = f"{query} has {len(parts)} parts, too few for {len(over)} nodes"
-        raise WrongUse(f"{told}: submit it again with --parts")
-    told = []
+        few = f"{query} has {len(parts)} parts, too few for {len(over)} nodes"
+        raise WrongUse(f"{few}: submit it again with --parts")
+    told: list[str] = []
     for place, buckets in enumerate(sorted(parts)):
         at, to = parts[buckets]["from"], over[place * len(over) // len(parts)]
         if at != to:

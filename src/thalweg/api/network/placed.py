@@ -20,7 +20,7 @@ from thalweg.plan.nodes import Aggregate, Project, ToStream, Window, walk
 from thalweg.plan.nodes import Node as Plan
 from thalweg.plan.shapes import shape_of
 from thalweg.plan.travelling import decode_plan
-from thalweg.plan.windows import RowsWindow, SessionWindow
+from thalweg.plan.windows import RowsWindow, SessionWindow, TimeWindow
 from thalweg.runtime.data.fragments import digest_of, is_fragment
 from thalweg.runtime.data.mirror import UNTIL
 from thalweg.runtime.network.directory import NodeInfo, NotKnown, node_of
@@ -124,7 +124,7 @@ def kept_as(plan: Plan) -> str:
         match node:
             case Window(_, (RowsWindow() | SessionWindow())):
                 return "lossy: a Rows or Session window can't be rebuilt from a bounded past"
-            case Window(_, spec) if spec.length is None:
+            case Window(_, TimeWindow(None)):
                 return "lossy: an unbounded window can't be rebuilt from a bounded past"
             case Aggregate(_, ()):
                 return "lossy: without GROUP BY, a row stays once it was there"

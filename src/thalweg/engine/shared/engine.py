@@ -25,7 +25,8 @@ from thalweg.engine.shared.groups.records import group_from_bytes
 from thalweg.engine.shared.groups.regroup_actions import Grouping, RegroupActions
 from thalweg.engine.shared.groups.regrouping import regroup
 from thalweg.engine.shared.groups.roster import Roster, Snapshot
-from thalweg.engine.shared.ingest.landing import Landing, Receipt
+from thalweg.engine.shared.ingest.arriving import Receipt
+from thalweg.engine.shared.ingest.landing import Landing
 from thalweg.engine.shared.moving.export import movable
 from thalweg.engine.shared.moving.manifest import CannotMove
 from thalweg.engine.shared.older_relations import adopt_relations

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.ingest.landing import Positions, Receipt
+from thalweg.engine.shared.ingest.arriving import Positions, Receipt
 from thalweg.engine.shared.ingest.table_door import TableDoor
 from thalweg.engine.site.errors import Busy
 from thalweg.engine.site.parking import last_line

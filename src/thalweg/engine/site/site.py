@@ -17,8 +17,8 @@ import polars as pl
 from prometheus_client import CollectorRegistry
 
 from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.ingest.arriving import Receipt
 from thalweg.engine.shared.ingest.batch_ids import is_known
-from thalweg.engine.shared.ingest.landing import Receipt
 from thalweg.engine.shared.registering import Past
 from thalweg.engine.shared.tick.executors import Executor
 from thalweg.engine.sinks.base import Sink

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.ingest.landing import Receipt
+from thalweg.engine.shared.ingest.arriving import Receipt
 from thalweg.engine.shared.ingest.normalise import IngestError
 from thalweg.engine.shared.ingest.table_door import TableDoor
 from thalweg.engine.site.book import kind_of

@@ -11,8 +11,8 @@ from typing import Protocol
 
 import polars as pl
 
+from thalweg.engine.shared.ingest.arriving import Positions, Receipt
 from thalweg.engine.shared.ingest.landing import Landing as EngineLanding
-from thalweg.engine.shared.ingest.landing import Positions, Receipt
 from thalweg.engine.shared.ingest.task_landing import Keys, Place, Written
 from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.names import source_folder

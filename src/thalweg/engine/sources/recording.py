@@ -10,7 +10,7 @@ import polars as pl
 
 from thalweg.engine.arrivals import Arrival
 from thalweg.engine.shared.frames import POS, TS, W, names
-from thalweg.engine.shared.ingest.landing import Positions, Receipt
+from thalweg.engine.shared.ingest.arriving import Positions, Receipt
 from thalweg.engine.shared.ingest.normalise import normalise
 from thalweg.engine.shared.ingest.task_landing import PARTITION_BITS
 from thalweg.engine.sources.errors import SourceError

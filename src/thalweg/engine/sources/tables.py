@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import polars as pl
 
 from thalweg.engine.shared.frames import dtype
-from thalweg.engine.shared.ingest.landing import Receipt
+from thalweg.engine.shared.ingest.arriving import Receipt
 from thalweg.engine.sources.feed import Feed, Source
 from thalweg.engine.sources.rows import columns_of
 from thalweg.plan.catalog import StreamDef

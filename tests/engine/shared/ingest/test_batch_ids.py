@@ -7,7 +7,7 @@ import pytest
 from tests.engine.shared.test_engine import Running
 
 from thalweg.engine.shared.ingest import batch_ids
-from thalweg.engine.shared.ingest.landing import Receipt
+from thalweg.engine.shared.ingest.arriving import Receipt
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from thalweg.cql import compile_script
 from thalweg.engine.arrivals import Arrival
 from thalweg.engine.reference import evaluate
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.ingest.landing import Receipt
+from thalweg.engine.shared.ingest.arriving import Receipt
 from thalweg.engine.shared.results.results import Results
 from thalweg.engine.shared.state.inputs import Inputs
 from thalweg.engine.shared.state.store import Store

@@ -21,7 +21,8 @@ import polars as pl
 
 from thalweg.engine.shared.expressions.translate import is_true
 from thalweg.engine.shared.frames import W, data_schema, names
-from thalweg.engine.shared.ingest.landing import Landing, Receipt
+from thalweg.engine.shared.ingest.arriving import Receipt
+from thalweg.engine.shared.ingest.landing import Landing
 from thalweg.engine.shared.ingest.normalise import (
     RAW,
     REFUSED,
