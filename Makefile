@@ -74,6 +74,7 @@ soak: $(STAMP) ## Every simulated scenario under 10,000 seeds, 100,000 hostile r
 	THALWEG_MOVES=$(or $(SOAK_MOVES),4) $(BIN)/pytest -q --timeout 36000 tests/runtime/data/test_moved_state.py
 	THALWEG_COPIES=1 $(BIN)/pytest -q --timeout 36000 tests/runtime/network/test_second_copies.py
 	THALWEG_NATIVE_NODES=1 $(BIN)/pytest -q --timeout 36000 tests/runtime/network/test_native_nodes.py
+	THALWEG_DRAWN=$(or $(SOAK_DRAWN),20) $(BIN)/pytest -q --timeout 36000 tests/engine/native/test_conformance.py
 	THALWEG_NATIVE_DRAWS=$(or $(SOAK_DRAWS),8) $(BIN)/pytest -q --timeout 36000 tests/engine/native/test_hostile_expressions.py
 
 .PHONY: pages

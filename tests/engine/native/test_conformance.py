@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 from tests.conformance.case_files import all_cases
 from tests.conformance.runner import Prepared, compare, prepare
+from tests.drawn import in_turn
 
 from thalweg.engine import native
 from thalweg.plan.catalog import QueryDef
@@ -71,8 +72,10 @@ def test_select_project_join_is_taken():
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("files_per_trigger", [1, 1000])
-@pytest.mark.parametrize("group", range(len(GROUPS)))
+@pytest.mark.parametrize(
+    ("group", "files_per_trigger"),
+    [(n, files) for n in range(len(GROUPS)) for files in in_turn([1000, 1], n % 2, of=2)],
+)
 def test_changelog_is_that_of_the_case(group, files_per_trigger, spark, tmp_path):
     cases = GROUPS[group]
     largest = max(len(a) for _, prepared, _ in cases for a in prepared.inputs.values())

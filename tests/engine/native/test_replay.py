@@ -76,7 +76,7 @@ def queries():
 
 @pytest.mark.timeout(300)
 def test_changelog_is_the_references_while_state_is_dropped(spark, tmp_path, queries, inputs):
-    settings = native.Settings(rows_per_file=12, queries_per_job=len(queries), partitions=1)
+    settings = native.Settings(rows_per_file=30, queries_per_job=len(queries), partitions=1)
     results = native.run(spark, queries, inputs, tmp_path, settings)
     for query in queries:
         expected = reference.evaluate(query.plan, inputs)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.conformance.case_files import Case, all_cases
 from tests.conformance.generators import Workload, values, workloads
 from tests.conformance.runner import check, check_against_reference
-from tests.drawn import examples
+from tests.drawn import examples, in_turn
 from tests.engine.shared.adapter import divided, shared_engine
 
 from thalweg.cql import compile_script
@@ -23,17 +23,17 @@ def test_all_tuples_in_one_tick(case: Case):
     check(shared_engine, case)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", in_turn(CASES, 0, of=3), ids=lambda case: case.name)
 def test_a_tuple_of_each_stream_per_tick(case: Case):
     check(partial(shared_engine, tuples_per_tick=1), case)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", in_turn(CASES, 1, of=3), ids=lambda case: case.name)
 def test_three_tasks_that_exchange_rows(case: Case):
     check(partial(shared_engine, tuples_per_tick=2, executor=InProcess(3)), case)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", in_turn(CASES, 2, of=3), ids=lambda case: case.name)
 def test_two_tasks_that_divide_the_queries(case: Case):
     check(partial(shared_engine, tuples_per_tick=1, **divided("runs")), case)
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.conformance.case_files import Case, all_cases
 from tests.conformance.generators import Workload, workloads
 from tests.conformance.runner import Inputs, check, check_against_reference
-from tests.drawn import examples
+from tests.drawn import examples, in_turn
 from tests.engine.shared.adapter import Collect, _begin_as, push
 
 from thalweg.cql import compile_script
@@ -149,7 +149,7 @@ def _named(query: QueryDef) -> str:
     return text if is_named else f'CREATE QUERY "{query.name}" AS {text}'
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", in_turn(CASES, 0, of=2), ids=lambda case: case.name)
 def test_tuple_by_tuple_and_every_batch_again_and_again(case: Case) -> None:
     check(partial(networked, tuples_at_once=1, twice=True), case)
 
