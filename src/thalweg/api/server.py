@@ -67,6 +67,9 @@ class Server(uvicorn.Server):
             log_level="warning",
             access_log=False,
             timeout_graceful_shutdown=5,
+            # Longer than clients keep what they do not use (httpx: 5 s): who closes first while the
+            # other sends makes a request fail.
+            timeout_keep_alive=75,
             ssl_context_factory=context if credentials is not None else None,
         )
         super().__init__(config)
