@@ -14,7 +14,7 @@ from bench.network_subscription import INSTANTS, KEYS, SCHEMA, batches
 from bench.nodes import await_, network
 from thalweg.plan.windows import BEGINNING
 from thalweg.runtime.data.client import DataClient
-from thalweg.runtime.data.messages import Read
+from thalweg.runtime.data.messages import Open, Opened, Read
 
 CONNECTIONS = 8
 HOLDS_BACK = 1  # a partition that makes all of a push wait for one tick
@@ -24,10 +24,8 @@ def measure(folder: Path, subscriptions: int, rows: int, ticks: int, seed: int) 
     """Seconds of the publisher's CPU a tick of so many rows; the first tick is not counted."""
     with network(folder, 1) as (home,):
         home.cql(SCHEMA)
-        names = [f"pub/S>r{i}.1" for i in range(subscriptions)]
-        width = -(-KEYS // subscriptions)
-        texts = [_text(n, i * width, (i + 1) * width) for i, n in enumerate(names)]
-        home.cql_each(texts if subscriptions > 1 else [_text(names[0])])
+        client = DataClient(home.data)
+        names = [_opened(client, i, where) for i, where in enumerate(_ranges(subscriptions))]
         home.heartbeat("S", 0, HOLDS_BACK)
         readers = Readers(home.data, names)
         began = home.cpu_s
@@ -45,11 +43,17 @@ def measure(folder: Path, subscriptions: int, rows: int, ticks: int, seed: int) 
     return spent / (ticks - 1)
 
 
-def _text(name: str, low: int | None = None, high: int = 0) -> str:
-    wanted = "" if low is None else f" WHERE k >= {low} AND k < {high}"
-    columns = '"_instant", "_position", k, price, note'
-    query = f"SELECT ISTREAM {columns} FROM S [Now] WITH POSITION{wanted}"
-    return f'CREATE QUERY "{name}" AS {query}'
+def _ranges(count: int) -> list[tuple[str, ...] | None]:
+    """Conditions that cut all keys into so many ranges; None wants them all."""
+    width = -(-KEYS // count)
+    lows = range(0, KEYS, width)
+    return [(f"k >= {low} AND k < {low + width}",) for low in lows] if count > 1 else [None]
+
+
+def _opened(client: DataClient, number: int, where: tuple[str, ...] | None) -> str:
+    opened = client.ask(Open("S", f"r{number}", 1, 0, where))
+    assert isinstance(opened, Opened), opened
+    return opened.publication
 
 
 class Readers:

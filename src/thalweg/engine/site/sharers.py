@@ -6,7 +6,7 @@ what it says from there on. So one query serves them all, for as long as one of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from io import BytesIO
 
 import msgspec
@@ -28,51 +28,53 @@ class Sharer(msgspec.Struct, frozen=True):
     since: int = BEGINNING
 
 
-@dataclass(slots=True)
 class Sharers:
-    """By the names of readers, the first one's included. Durable."""
+    """By the names of readers, the first one's included. Durable, and at hand: readers ask for it
+    each time that they read, and a thousand of them do not wait for the book. One at a time may
+    change it."""
 
-    _store: Store
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        note = store.note(_NOTE)
+        known = {} if note is None else msgspec.msgpack.decode(note, type=dict[str, Sharer])
+        self._known: Mapping[str, Sharer] = known  # never changed, only replaced
 
-    def all(self) -> dict[str, Sharer]:
-        note = self._store.note(_NOTE)
-        return {} if note is None else msgspec.msgpack.decode(note, type=dict[str, Sharer])
+    def all(self) -> Mapping[str, Sharer]:
+        return self._known
 
     def find(self, reader: str) -> Sharer:
         """Who has never shared anything reads what has its own name."""
-        return self.all().get(reader, Sharer(reader))
+        return self._known.get(reader, Sharer(reader))
 
     def add(self, reader: str, of: str, first: int | None, content: pl.DataFrame | None) -> None:
         """`content` is what the publication holds at `first`."""
-        found = self.all()
-        found.setdefault(of, Sharer(of))
-        found[reader] = Sharer(of, first)
+        found = {of: Sharer(of), **self._known, reader: Sharer(of, first)}
         with self._store.transaction():
             if content is not None:
                 packed = content.write_ipc(None).getvalue()
                 self._store.write_note(_CONTENT + reader, packed)
             self._write(found)
+        self._known = found
 
     def go_on(self, reader: str, of: str, since: int) -> None:
         """A reader that has all from before an instant, and wants what follows."""
-        found = self.all()
-        found.setdefault(of, Sharer(of))
-        found[reader] = Sharer(of, None, since)
+        found = {of: Sharer(of), **self._known, reader: Sharer(of, None, since)}
         self._write(found)
+        self._known = found
 
     def remove(self, reader: str) -> str | None:
         """The publication that nobody reads any more, if that is so."""
-        found = self.all()
+        found = dict(self._known)
         of = found.pop(reader, Sharer(reader)).of
-        others = [r for r, s in found.items() if s.of == of]
         with self._store.transaction():
             self._store.delete_note(_CONTENT + reader)
             self._write(found)
-        return None if others else of
+        self._known = found
+        return None if any(s.of == of for s in found.values()) else of
 
     def of(self, publication: str) -> list[str]:
         """All who read it, in order."""
-        found = sorted(r for r, s in self.all().items() if s.of == publication)
+        found = sorted(r for r, s in self._known.items() if s.of == publication)
         return found or [publication]
 
     def content(self, reader: str, columns: list[str]) -> pl.DataFrame:
