@@ -16,7 +16,7 @@ os.environ.pop("SPARK_HOME", None)
 os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 
 # Derandomised, so that a red run is red again; no deadline, because Spark's first job is slow.
-settings.register_profile("suite", derandomize=True, deadline=None, max_examples=examples(25))
+settings.register_profile("suite", derandomize=True, deadline=None, max_examples=examples(15))
 settings.load_profile("suite")
 
 

@@ -32,7 +32,7 @@ class Scenario:
     stay_us: ClassVar[int] = 5 * SECOND_US  # how long it must stay settled
     check_every_us: ClassVar[int] = SECOND_US // 2
     act_every_us: ClassVar[int] = 2 * SECOND_US  # the mean gap of the workload
-    suite_seeds: ClassVar[int] = 40  # how many the test suite runs
+    suite_seeds: ClassVar[int] = 25  # how many the test suite runs
     cells: ClassVar[tuple[tuple[str, str], ...]] = ()  # (step, fault): what many seeds should meet
 
     def __init__(self, options: Options, generator: Generator) -> None:

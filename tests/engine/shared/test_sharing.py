@@ -151,7 +151,7 @@ def count(engine: SharedEngine) -> None:
 
 
 SETTINGS = settings(
-    max_examples=examples(10),
+    max_examples=examples(6),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -222,7 +222,7 @@ LATER = (0, 1, 2, 3, 5, 6, 7, 8)
 
 
 def run_later() -> None:
-    for top in some((t for t in dict.fromkeys(TOPS) if "COUNT" in t or "DISTINCT" in t), 7):
+    for top in some((t for t in dict.fromkeys(TOPS) if "COUNT" in t or "DISTINCT" in t), 13):
         for way, since in (("one task", ""), ("runs", "FROM NOW"), ("rows", "")):
             run(alike(FORMS[1], top, LATER, since), 1, way, sharing=Sharing.WHEREVER_POSSIBLE)
         # What an unbounded window once let in is not stored: a later run can't know of it.
@@ -238,7 +238,7 @@ def test_aggregates_that_come_one_after_the_other_are_brought_together() -> None
 
 def test_windows_of_one_slide_are_answered_together() -> None:
     SEEN.clear()
-    drawn = some(product(FORMS[:2], dict.fromkeys(TOPS), ((0, 0, 0), (0, 1, 2, 5))), 7)
+    drawn = some(product(FORMS[:2], dict.fromkeys(TOPS), ((0, 0, 0), (0, 1, 2, 5))), 13)
     for (form, top, born), kind, way in zip(drawn, cycle(KINDS), cycle(WAYS), strict=False):
         workload = alike(form, top, born, windows=SLIDING, kind=kind)
         run(workload, 2, way, sharing=Sharing.WHEREVER_POSSIBLE)
@@ -265,7 +265,7 @@ def test_partial_aggregates_are_made_for_many_members_at_once(
     monkeypatch.setattr(panes, "_LADDER_US", (2_000,))  # two instants
     SEEN.clear()
     tops = [t for t in dict.fromkeys(TOPS) if "COUNT" in t]
-    drawn = some(product(FORMS[:2], tops, ((0, 0, 0, 0), (0, 1, 2, 5))), 7)
+    drawn = some(product(FORMS[:2], tops, ((0, 0, 0, 0), (0, 1, 2, 5))), 13)
     for (form, top, born), kind, way in zip(drawn, cycle(KINDS), cycle(WAYS), strict=False):
         workload = alike(form, top, born, windows=("[Range 4 Slide 2]",), kind=kind)
         run(workload, 2, way, sharing=Sharing.WHEREVER_POSSIBLE)

@@ -36,7 +36,7 @@ class CatalogueScenario(Scenario):
     storm_us = 20 * SECOND_US
     settle_within_us = 90 * SECOND_US
     act_every_us = SECOND_US // 2
-    suite_seeds = 40
+    suite_seeds = 25
     settings = CatalogueSettings()
 
     def __init__(self, options: Options, generator: Generator) -> None:

@@ -40,7 +40,7 @@ class DistributionScenario(CoordinatorsScenario):
     most_nodes = 24
     fewest_nodes = 3
     act_every_us = SECOND_US
-    suite_seeds = 20  # a run takes a third of a second, some take more than one
+    suite_seeds = 12  # a run takes a third of a second, some take more than one
     check_every_us = SECOND_US // 2
     settle_within_us = 200 * SECOND_US
 

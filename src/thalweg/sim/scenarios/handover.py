@@ -34,7 +34,7 @@ class HandoverScenario(Scenario):
     warm_up_us = 5 * SECOND_US
     storm_us = 40 * SECOND_US
     settle_within_us = 120 * SECOND_US
-    suite_seeds = 30
+    suite_seeds = 20
     settings = Settings(silent_for_us=3 * SECOND_US, again_us=SECOND_US // 2)
 
     def __init__(self, options: Options, generator: Generator) -> None:

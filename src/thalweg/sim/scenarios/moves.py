@@ -59,7 +59,7 @@ class MovesScenario(Scenario):
     stay_us: ClassVar[int] = 0
     check_every_us: ClassVar[int] = SECOND_US // 4
     act_every_us: ClassVar[int] = SECOND_US // 8
-    suite_seeds: ClassVar[int] = 20
+    suite_seeds: ClassVar[int] = 12
     cells = CELLS
     times = Times()
     moves: ClassVar[type[Moves]] = Moves

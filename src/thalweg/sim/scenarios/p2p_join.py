@@ -53,7 +53,7 @@ class P2PJoinScenario(ChordScenario):
     settle_within_us: ClassVar[int] = 120 * SECOND_US
     stay_us: ClassVar[int] = 0
     act_every_us: ClassVar[int] = SECOND_US // 5
-    suite_seeds: ClassVar[int] = 20
+    suite_seeds: ClassVar[int] = 12
 
     def __init__(self, options: Options, generator: Generator) -> None:
         super().__init__(options, generator)

@@ -39,7 +39,7 @@ class PartnersScenario(Scenario):
     warm_up_us = 15 * SECOND_US
     settle_within_us = 150 * SECOND_US
     act_every_us = 2 * SECOND_US
-    suite_seeds = 20  # a run takes half a second
+    suite_seeds = 12  # a run takes half a second
     check_every_us = SECOND_US // 2
 
     def __init__(self, options: Options, generator: Generator) -> None:

@@ -99,7 +99,7 @@ class SitePartnersScenario(HandoverScenario):
     most_nodes = 6
     warm_up_us = 15 * SECOND_US
     settle_within_us = 200 * SECOND_US
-    suite_seeds = 15
+    suite_seeds = 10
 
     def __init__(self, options: Options, generator: Generator) -> None:
         super().__init__(options, generator)

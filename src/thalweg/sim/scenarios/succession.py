@@ -34,7 +34,7 @@ class SuccessionScenario(Scenario):
     warm_up_us = 10 * SECOND_US
     storm_us = 40 * SECOND_US
     settle_within_us = 120 * SECOND_US
-    suite_seeds = 25
+    suite_seeds = 15
     settings = Settings(silent_for_us=2 * SECOND_US, again_us=SECOND_US // 2)
 
     def __init__(self, options: Options, generator: Generator) -> None:

@@ -46,7 +46,7 @@ class SwapScenario(Scenario):
     settle_within_us = 60 * SECOND_US
     stay_us = 0
     act_every_us = SECOND_US // 5
-    suite_seeds = 25
+    suite_seeds = 15
 
     def __init__(self, options: Options, generator: Generator) -> None:
         super().__init__(options, generator)

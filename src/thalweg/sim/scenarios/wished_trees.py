@@ -22,7 +22,7 @@ WISHES = 0.25  # of all nodes, at each act
 class WishedTreesScenario(TreesScenario):
     name = "wished-trees"
     about = "dissemination trees whose nodes are told where to hang, while rows travel"
-    suite_seeds = 15  # `trees` has the rest
+    suite_seeds = 10  # `trees` has the rest
     times = replace(TreesScenario.times, round_us=None)
 
     def make(self, membership: Membership, streams: Subscriptions) -> Trees:
