@@ -36,6 +36,10 @@ class Broken(Exception):
     """A promise did not hold."""
 
 
+def options_of(kind: type[Scenario], seed: int, nodes: int | None = None) -> Options:
+    return draw(seed, kind.faults_of(seed), kind.fewest_nodes, kind.most_nodes, nodes)
+
+
 def run(
     kind: type[Scenario],
     seed: int,
@@ -45,7 +49,7 @@ def run(
 ) -> Outcome:
     if nodes is not None and nodes < 1:
         raise ValueError(f"{nodes} nodes: a network has at least one")
-    options = draw(seed, kind.faults_of(seed), kind.fewest_nodes, kind.most_nodes, nodes)
+    options = options_of(kind, seed, nodes)
     scenario = kind(options, Generator(seed_of(seed, "workload")))
     trace = Trace(show)
     world = World(

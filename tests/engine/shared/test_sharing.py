@@ -238,7 +238,7 @@ def test_aggregates_that_come_one_after_the_other_are_brought_together() -> None
 
 def test_windows_of_one_slide_are_answered_together() -> None:
     SEEN.clear()
-    drawn = some(product(FORMS[:2], dict.fromkeys(TOPS), ((0, 0, 0), (0, 1, 2, 5))), 13)
+    drawn = some(product(FORMS[:2], dict.fromkeys(TOPS), ((0, 0, 0), (0, 1, 2, 5))), 5)
     for (form, top, born), kind, way in zip(drawn, cycle(KINDS), cycle(WAYS), strict=False):
         workload = alike(form, top, born, windows=SLIDING, kind=kind)
         run(workload, 2, way, sharing=Sharing.WHEREVER_POSSIBLE)

@@ -3,7 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
-from thalweg.sim.run import run
+from thalweg.sim.run import options_of, run
 
 SEEDS = Path(__file__).parent / "seeds"
 
@@ -17,12 +17,21 @@ def kept_seeds(name):
 
 def failures(kind, seeds):
     """Problems by seed, and all faults that the seeds met together."""
-    problems, faults = {}, Counter()
-    for seed in seeds:
-        outcome = run(kind, seed)
-        faults += outcome.faults
-        if outcome.problem is not None:
-            problems[seed] = outcome.problem
+    outcomes = [run(kind, seed) for seed in seeds]
+    problems = {o.options.seed: o.problem for o in outcomes if o.problem is not None}
+    return problems, sum((o.faults for o in outcomes), Counter())
+
+
+def failures_under_every_fault(kind, seeds):
+    """The same for so many seeds, and for more where they left out a fault of the scenario: a rare
+    one (a long gap, in a short storm) is looked for among seeds that have drawn it."""
+    problems, faults = failures(kind, range(seeds))
+    for fault in kind.faults:
+        drawn = (s for s in range(seeds, 50 * seeds) if fault in options_of(kind, s).present)
+        while not faults[fault] and (seed := next(drawn, None)) is not None:
+            more, met = failures(kind, [seed])
+            problems |= more
+            faults += met
     return problems, faults
 
 
