@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,9 +45,13 @@ _HEAVY = (
 _HEAVY_FIXTURES = {"spark", "broker"}
 
 
+@cache
+def _is_heavy(file: Path) -> bool:
+    return file.relative_to(Path(__file__).parent).as_posix().startswith(_HEAVY)
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    place = item.path.relative_to(Path(__file__).parent).as_posix()
-    if place.startswith(_HEAVY) or _HEAVY_FIXTURES & set(getattr(item, "fixturenames", ())):
+    if _is_heavy(item.path) or _HEAVY_FIXTURES & set(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.heavy)
 
 

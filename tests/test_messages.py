@@ -50,17 +50,19 @@ def messages() -> Iterator[tuple[str, str]]:
                     yield f"{file.relative_to(SOURCE)}:{node.lineno}", text
 
 
-MESSAGES = list(messages())
+@pytest.fixture(scope="module")
+def told() -> list[tuple[str, str]]:
+    return list(messages())
 
 
-def test_there_are_messages() -> None:
-    assert len(MESSAGES) > 300
+def test_there_are_messages(told: list[tuple[str, str]]) -> None:
+    assert len(told) > 300
 
 
 @pytest.mark.parametrize("rule", ["words", "ends", "begins", "length"])
-def test_messages_have_one_voice(rule: str) -> None:
+def test_messages_have_one_voice(rule: str, told: list[tuple[str, str]]) -> None:
     wrong = []
-    for place, text in MESSAGES:
+    for place, text in told:
         sentences = re.split(r"[.] (?=[A-Z`…])", text)
         broken = {
             "words": BANNED.search(text) is not None,

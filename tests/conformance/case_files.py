@@ -23,15 +23,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 DIRECTORY = Path(__file__).parent / "cases"
 _OPTION = re.compile(r"(?:start|horizon \w+) -?\d+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One case as written; `runner.prepare` compiles it."""
+    """One case as written; `runner.prepare` compiles it, once a process."""
 
     topic: str
     title: str
@@ -71,9 +72,10 @@ def parse_file(topic: str, text: str) -> Iterator[Case]:
         yield Case(topic, title, streams, script, options, sections)
 
 
-def all_cases() -> list[Case]:
-    return [
+@cache
+def all_cases() -> tuple[Case, ...]:
+    return tuple(
         case
         for path in sorted(DIRECTORY.glob("*.txt"))
         for case in parse_file(path.stem, path.read_text(encoding="utf-8"))
-    ]
+    )

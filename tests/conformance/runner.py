@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 from tests.conformance.case_files import Case
@@ -51,6 +52,7 @@ class Prepared:
     rejects: dict[str, list[Arrival]]
 
 
+@cache
 def prepare(case: Case) -> Prepared:
     script = compile_script(case.text)
     streams = {s.name: s for s in script.catalog.streams()}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from tests.conformance.case_files import Case, all_cases
-from tests.conformance.runner import compare, reference_engine
+from tests.conformance.runner import compare, prepare, reference_engine
 from tests.drawn import some
 from tests.engine.recorded_cases import Recorded, entries, printed, record_case
 
@@ -84,7 +84,7 @@ def test_a_case_from_files_through_the_reference(case: Case, tmp_path: Path):
 
 def is_native(case: Case) -> bool:
     try:
-        for query in compile_script(case.text).queries:
+        for query in prepare(case).queries:
             native.check(query.plan)
     except native.Unsupported:
         return False

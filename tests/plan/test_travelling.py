@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conformance.case_files import all_cases
+from tests.conformance.runner import prepare
 from tests.drawn import examples
 
-from thalweg.cql import compile_script
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.encoding import EncodingError
 from thalweg.plan.nodes import base_streams
@@ -24,7 +24,7 @@ from thalweg.plan.travelling import (
     rebound,
 )
 
-PLANS = [q.plan for case in all_cases()[::3] for q in compile_script(case.text).queries]
+PLANS = [q.plan for case in all_cases()[::3] for q in prepare(case).queries]
 
 
 def test_a_plan_comes_back_as_it_was() -> None:

@@ -1,5 +1,7 @@
 """Rows that flow in columns do what a queue does."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -42,11 +44,12 @@ def test_a_row_waits_for_those_before_it_across_stretches_too():
 
 
 @pytest.mark.parametrize(
-    "world",
-    [one_object_world(1, 24, 6_000.0), many_objects_world(1, 24, 6_000.0, 20)],
+    "make",
+    [partial(one_object_world, 1, 24, 6_000.0), partial(many_objects_world, 1, 24, 6_000.0, 20)],
     ids=["one object", "many objects"],
 )
-def test_what_is_measured_is_what_the_model_says_where_nobody_is_busy(world):
+def test_what_is_measured_is_what_the_model_says_where_nobody_is_busy(make):
+    world = make()
     (parent,) = Greedy().build(world.nodes, world.cargos)
     flowing = Flowing(len(world.nodes), 1)
     lost = flowing.play(world.nodes, world.cargos[0], parent, world.messages, world.seconds)
