@@ -16,7 +16,7 @@ from thalweg.engine.site.settings import SiteSettings
 class LiveService:
     """A site behind a real socket."""
 
-    def __init__(self, folder: Path, **settings: object) -> None:
+    def __init__(self, folder: Path, *, patience_s: float = 120, **settings: object) -> None:
         chosen = SiteSettings(**{"durable": False, "tick_interval_s": 0.0, **settings})  # type: ignore[arg-type]
         self.site: Site = open_site(folder, compile_script, master=IN_PROCESS, settings=chosen)
         listener = listen_on("127.0.0.1", 0)
@@ -26,7 +26,7 @@ class LiveService:
         self._thread = threading.Thread(target=self._server.run, args=([listener],))
         self._thread.start()
         assert ready.wait(10)
-        self.http = httpx.Client(base_url=self.url, timeout=120, trust_env=False)
+        self.http = httpx.Client(base_url=self.url, timeout=patience_s, trust_env=False)
 
     def close(self) -> None:
         self.http.close()
