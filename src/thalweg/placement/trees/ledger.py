@@ -17,6 +17,8 @@ from thalweg.placement.trees.arithmetic import arithmetic
 from thalweg.placement.trees.cost import OVERLOADED_S
 from thalweg.placement.trees.model import HOME, Cargo, Forest, Nodes, depths
 
+_Wanted = tuple[Any, Any, Any, float]  # demand, rates, wants and total of a place
+
 
 class Place(NamedTuple):
     """A node of one tree, with all that is below it."""
@@ -24,6 +26,8 @@ class Place(NamedTuple):
     weight: float  # W
     demand: Any
     rates: Any
+    wants: Any  # 1 for each object that is wanted
+    total: float  # of all rates
     fan: Any  # children that want an object, by object
     sends: float
     busy: float  # ρ of this tree
@@ -80,7 +84,7 @@ class Ledger:
             if depth[i] > 0:
                 children[parent[i]].append(i)
         self.children.append(children)
-        nothing = Place(0.0, self._own[tree][HOME], 0.0, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        nothing = Place(0.0, self._own[tree][HOME], 0.0, 0, 0.0, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
         self.places.append([nothing] * count)
         for i in sorted(self.members[tree], key=lambda n: -depth[n]):
             self.places[tree][i] = self._anew(tree, i)
@@ -95,31 +99,36 @@ class Ledger:
             place = self.places[tree][child]
             demand = sums.join(demand, place.demand)
             weight += place.weight
-            fan = fan + sums.wants(place.demand)
-            sends += sums.total(place.rates)
-        children = len(self.children[tree][node])
-        return self._place(tree, node, weight, demand, sums.rates(demand), fan, sends, children)
+            fan = fan + place.wants
+            sends += place.total
+        wanted = self._wanted(tree, demand)
+        return self._place(tree, node, weight, wanted, fan, sends, len(self.children[tree][node]))
+
+    def _wanted(self, tree: int, demand: Any) -> _Wanted:
+        sums = self._arithmetic[tree]
+        rates = sums.rates(demand)
+        return demand, rates, sums.wants(demand), sums.total(rates)
 
     def _place(
         self,
         tree: int,
         node: int,
         weight: float,
-        demand: Any,
-        rates: Any,
+        wanted: _Wanted,
         fan: Any,
         sends: float,
         children: int,
     ) -> Place:
         if not children:
-            return Place(weight, demand, rates, fan, 0.0, 0.0, 0.0, 0.0, 0.0)
+            return Place(weight, *wanted, fan, 0.0, 0.0, 0.0, 0.0, 0.0)
+        rates = wanted[1]
         below = weight - self._weights[tree][node]
         sums, filter_s, send_s = self._arithmetic[tree], self._filter[node], self._send[node]
         busy = filter_s * sums.checks(rates, fan) + send_s * sends
         rate = sums.passed(rates, fan)
         others = busy / rate * (1 - 1 / children) / 2 if rate > 0 else 0.0
         serve_s = others + filter_s + send_s
-        return Place(weight, demand, rates, fan, sends, busy, rate, serve_s, below)
+        return Place(weight, *wanted, fan, sends, busy, rate, serve_s, below)
 
     def _sum_up(self) -> None:
         """Totals of each node over its trees; now and then anew, for roundings add up."""
@@ -192,8 +201,7 @@ class Ledger:
             tree,
             meeting,
             place.weight,
-            place.demand,  # the same nodes are below as before
-            place.rates,
+            place[1:5],  # the same nodes are below as before
             place.fan + lost.fan + gained.fan,
             place.sends + lost.sends + gained.sends,
             len(self.children[tree][meeting]) + lost.children + gained.children,
@@ -211,29 +219,29 @@ class Ledger:
         """The places up a way that `node` leaves (−1) or joins (1); what this means above."""
         places, sums, parent = self.places[tree], self._arithmetic[tree], self.parent[tree]
         moved = places[node]
-        fan: Any = sign * sums.wants(moved.demand)
-        sends, children = sign * sums.total(moved.rates), sign
+        fan: Any = sign * moved.wants
+        sends, children = sign * moved.total, sign
         under, wanted = node, moved.demand if sign > 0 else None
         is_same, delayed = False, 0.0  # is_same: from here on up, what is demanded stays
         for at in way:
             place = places[at]
             delayed += sign * moved.weight * self._delay[parent[at]][at]
             if is_same and not children:  # only the weight changes
-                now = (place.weight + sign * moved.weight, *place[1:8])
-                changed.append((at, Place(*now, place.below + sign * moved.weight)))
+                weight = place.weight + sign * moved.weight
+                below = place.below + sign * moved.weight
+                changed.append((at, Place(weight, *place[1:10], below)))
                 continue
             if sign > 0:
                 demand = sums.join(place.demand, wanted)
             else:
                 demand = self._without(tree, at, under, wanted)
             is_same = sums.same(demand, place.demand)
-            rates = place.rates if is_same else sums.rates(demand)
+            now = place[1:5] if is_same else self._wanted(tree, demand)
             found = self._place(
                 tree,
                 at,
                 place.weight + sign * moved.weight,
-                demand,
-                rates,
+                now,
                 place.fan + fan,
                 place.sends + sends,
                 len(self.children[tree][at]) + children,
@@ -242,8 +250,7 @@ class Ledger:
             if is_same:
                 fan, sends, children = 0, 0.0, 0
             else:
-                fan = sums.wants(demand) - sums.wants(place.demand)
-                sends, children = sums.total(rates) - sums.total(place.rates), 0
+                fan, sends, children = now[2] - place.wants, now[3] - place.total, 0
             under, wanted = at, demand
         return _Above(fan, sends, children, delayed)
 
