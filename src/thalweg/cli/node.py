@@ -141,6 +141,17 @@ def node(
     balance_pause_s: Annotated[
         float, typer.Option(min=0, help="With --balance: between two moves.")
     ] = 60.0,
+    balance_by: Annotated[
+        str | None,
+        typer.Option(
+            help="With --balance: the only way of moves (precopy, mslb, ptlb or replay); without, "
+            "each by the cheapest."
+        ),
+    ] = None,
+    intermediates: Annotated[
+        bool,
+        typer.Option(help="Joins keep the results of parts of them where that saves work."),
+    ] = True,
     controller: Annotated[
         str | None,
         typer.Option(
@@ -159,6 +170,7 @@ def node(
 ) -> None:
     """Run a node until Ctrl-C: it finds the others, shares a catalogue with them, and answers for
     the whole network."""
+    from thalweg.adapt.balancing.fragments import WAYS as BALANCED_BY
     from thalweg.adapt.balancing.fragments import Settings as Balance
     from thalweg.api.server import AddressInUse, listen_on, serve
     from thalweg.engine.failures import Unavailable
@@ -188,6 +200,14 @@ def node(
             raise CommandFailed("--shedding says what goes beyond --room: say that, too", BAD_INPUT)
         if mode is not Mode.homes and balance is not None:
             raise CommandFailed("--balance is for --mode homes", BAD_INPUT)
+        if balance is None and balance_by is not None:
+            raise CommandFailed("--balance-by says how --balance moves: say that, too", BAD_INPUT)
+        ways = (
+            BALANCED_BY
+            if balance_by is None
+            else (_one_of("--balance-by", balance_by, BALANCED_BY),)
+        )
+        balanced = None if balance is None else Balance(balance, balance_pause_s, ways=ways)
         decides, partnered = _controlled(
             controller, partners, is_manager=balance is not None, replans=replan_every_s is not None
         )
@@ -232,7 +252,7 @@ def node(
             engine=_one_of("--engine", engine, ENGINES),
             trees=None if trees is None else _one_of("--trees", trees, tuple(CHOICES)),
             round_s=round_s,
-            balance=None if balance is None else Balance(balance, balance_pause_s),
+            balance=balanced,
             partners=partnered,
             controller=decides,
             strategy=_strategy(strategy),
@@ -245,6 +265,7 @@ def node(
             settings=SiteSettings(
                 tick_interval_s=tick_interval_ms / 1000,
                 retained_ticks=retained_ticks,
+                intermediates=intermediates,
                 allowed=AllowedFolders((Path.cwd(),)),
             ),
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 
 from thalweg.adapt.balancing.fragments import (
+    WAYS,
     Decision,
     FragmentBalancer,
     FragmentLoad,
@@ -85,6 +88,19 @@ def test_the_way_is_the_one_that_costs_the_least() -> None:
         assert found.publication == fragment.publication
         return found.way
 
+    linear = msgspec.structs.replace(load("a", 0.3, state=1e9, reach_s=1), linear=True)
+    assert way(linear) == "ptlb"
     assert way(load("a", 0.3, state=1e9, reach_s=1)) == "replay"
     assert way(load("a", 0.3, state=1e9, reach_s=None)) == "precopy"
     assert way(load("a", 0.3, state=1e9, reach_s=86_400)) == "precopy"
+
+
+def test_a_way_that_is_asked_for_is_the_only_one_and_what_it_cannot_move_stays() -> None:
+    def way(only: str, *, linear: bool) -> str | None:
+        part = msgspec.structs.replace(load("a", 0.3), linear=linear)
+        balancer = FragmentBalancer(replace(SETTINGS, ways=(only,), looks=1))
+        found = balancer.decide(0, (node("n1", part, own=0.3), node("n2")))
+        return None if found is None else found.way
+
+    assert [way(w, linear=True) for w in WAYS] == ["precopy", "mslb", "ptlb", None]
+    assert [way(w, linear=False) for w in WAYS] == ["precopy", "mslb", None, "replay"]

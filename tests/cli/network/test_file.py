@@ -84,9 +84,11 @@ def test_nodes_look_whether_plans_still_fit(tmp_path: Path) -> None:
 def test_one_node_of_a_network_balances(tmp_path: Path) -> None:
     file = tmp_path / "balanced.toml"
     file.write_text(
-        '[balance]\nnode = "b"\npause_s = 5\n[[node]]\nname = "a"\n[[node]]\nname = "b"'
+        '[balance]\nnode = "b"\npause_s = 5\nby = "mslb"\n'
+        '[[node]]\nname = "a"\n[[node]]\nname = "b"'
     )
     assert [n.balance for n in nodes_of(file)] == [None, (0.25, 5.0)]
+    assert [n.balance_by for n in nodes_of(file)] == [None, "mslb"]
 
 
 def test_one_controller_decides_and_the_others_advise(tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ D-CAPE 5.3 compares the ways after the fact; here the same terms are predicted.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from thalweg.adapt.moves.ways import MSLB, PRECOPY, PTLB
+from thalweg.adapt.moves.ways import MSLB, PRECOPY, PTLB, WAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def costs(prospect: Prospect, prices: Prices) -> list[Cost]:
     ]
 
 
-def cheapest(prospect: Prospect, prices: Prices, *, linear: bool = True) -> Cost:
-    """Of the ways that can; PTLB only moves what is linear."""
-    able = [c for c in costs(prospect, prices) if linear or c.way != PTLB]
+def cheapest(prospect: Prospect, prices: Prices, ways: Collection[str] = tuple(WAYS)) -> Cost:
+    """Of these ways: PTLB, for one, only moves what is linear."""
+    able = [c for c in costs(prospect, prices) if c.way in ways]
     return min(able, key=lambda c: (c.total(prospect, prices), c.way))

@@ -15,20 +15,25 @@ import msgspec
 from thalweg.adapt.balancing.costs import Prices, Prospect, cheapest
 from thalweg.adapt.moves.ways import MSLB, PRECOPY, PTLB
 
-REPLAY, STOP = "replay", "stop"
-# What live nodes call it: computed anew beside the old one for a window; sent as a whole.
-_LIVE = {PTLB: REPLAY, MSLB: STOP, PRECOPY: PRECOPY}
+REPLAY = "replay"  # what PTLB costs, for what PTLB can't move: computed anew for a window
+WAYS = (PRECOPY, MSLB, PTLB, REPLAY)
 
 
 class FragmentLoad(msgspec.Struct, frozen=True):
     """Of a fragment over the last period. `reach_s` is how long it remembers; None: it can't be
-    computed anew."""
+    computed anew. `linear`: PTLB can move it."""
 
     publication: str
     cores: float
     state_bytes: float
     bytes_per_s: float
     reach_s: float | None = None
+    linear: bool = False
+
+    def ways(self, allowed: Sequence[str]) -> list[str]:
+        """Which of these can move it."""
+        anew = None if self.reach_s is None else PTLB if self.linear else REPLAY
+        return [w for w in allowed if w in (PRECOPY, MSLB, anew)]
 
 
 class NodeLoad(msgspec.Struct, frozen=True):
@@ -58,6 +63,7 @@ class Settings:
     looks: int = 3  # in a row at which the same node must be the most loaded
     least_cores: float = 0.05  # that a move has to shift: less is not worth it
     full: float = 0.9  # of its memory: who uses more gives state away, whatever the loads are
+    ways: tuple[str, ...] = WAYS  # that moves may take
     # In core seconds and bytes: what a byte of state costs both nodes, what a link carries.
     prices: Prices = field(default_factory=lambda: Prices(2e-8, 1.0, 100e6))
 
@@ -118,7 +124,7 @@ class FragmentBalancer:
         """The one that leaves the two nearest to each other; none if the other would have more then
         than the first has now."""
         between = most.cores - least.cores
-        able = [f for f in most.fragments if self.settings.least_cores <= f.cores < between]
+        able = [f for f in self._movable(most) if self.settings.least_cores <= f.cores < between]
         return min(able, key=lambda f: (abs(f.cores - between / 2), f.publication), default=None)
 
     def _largest(self, most: NodeLoad, least: NodeLoad) -> FragmentLoad | None:
@@ -126,13 +132,17 @@ class FragmentBalancer:
         room = float("inf")
         if least.memory_limit is not None:
             room = self.settings.full * least.memory_limit - least.memory_bytes
-        able = [f for f in most.fragments if 0 < f.state_bytes <= room]
+        able = [f for f in self._movable(most) if 0 < f.state_bytes <= room]
         return max(able, key=lambda f: (f.state_bytes, f.publication), default=None)
 
+    def _movable(self, load: NodeLoad) -> list[FragmentLoad]:
+        return [f for f in load.fragments if f.ways(self.settings.ways)]
+
     def _way(self, load: FragmentLoad) -> tuple[str, str]:
-        window = load.reach_s or 0.0
+        s, window = self.settings, load.reach_s or 0.0
         prospect = Prospect(load.state_bytes, load.cores, load.bytes_per_s, window)
-        cost = cheapest(prospect, self.settings.prices, linear=load.reach_s is not None)
-        seconds = cost.total(prospect, self.settings.prices)
-        told = f"{load.state_bytes / 1e6:,.1f} MB of state"
-        return _LIVE[cost.way], f"{told}, {_LIVE[cost.way]} costs the least: {seconds:,.2f} core s"
+        ways = {PTLB if w == REPLAY else w: w for w in load.ways(s.ways)}
+        cost = cheapest(prospect, s.prices, ways)
+        way = ways[cost.way]
+        told, seconds = f"{load.state_bytes / 1e6:,.1f} MB of state", cost.total(prospect, s.prices)
+        return way, f"{told}, {way} costs the least: {seconds:,.2f} core s"

@@ -15,6 +15,7 @@ from thalweg.adapt.balancing.costs import Prices, Prospect, cheapest
 from thalweg.adapt.moves.messages.records import StartMove
 from thalweg.adapt.moves.messages.reports import Load
 from thalweg.adapt.moves.query import Query
+from thalweg.adapt.moves.ways import PTLB, WAYS
 from thalweg.overlay.protocol import Address
 
 
@@ -90,5 +91,7 @@ class Balancer:
         tuples = share * sum(x.tuples for x in found)
         rate = share * sum(x.rate for x in found)
         prospect = Prospect(tuples, rate, tuples / max(window, 1e-9), window)
-        cost = cheapest(prospect, s.prices, linear=self.query.below is None)
+        cost = cheapest(
+            prospect, s.prices, [w for w in WAYS if w != PTLB or self.query.below is None]
+        )
         return cost.way, cost.why

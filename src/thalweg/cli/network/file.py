@@ -26,6 +26,7 @@ max1 = 5              # partners that a node asks for
 node = "paris"        # who decides
 threshold = 0.25      # of the mean load, by which the most loaded has more
 pause_s = 60          # between two moves
+by = "precopy"        # their only way; without, each goes by the cheapest
 
 [[node]]
 name = "paris"
@@ -78,6 +79,7 @@ class _Balance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     node: str
     threshold: Annotated[float, msgspec.Meta(ge=0)] = 0.25
     pause_s: Annotated[float, msgspec.Meta(ge=0)] = 60.0
+    by: Literal["precopy", "mslb", "ptlb", "replay"] | None = None
 
 
 class _Partners(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -166,6 +168,7 @@ def nodes_of(path: Path) -> list[Wanted]:
             _partners(found, deciding[n.site]),
             deciding[n.site],
             found.planning.value,
+            None if balance is None or balance.node != n.name else balance.by,
         )
         for n in found.node
     ]

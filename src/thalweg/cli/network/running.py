@@ -46,6 +46,7 @@ class Wanted:
     partners: str | None = None  # it has partners: their numbers, as the option has them
     controller: str | None = None  # who moves fragments; None: whoever is set up
     planning: str = "node"  # who decides where strategies put queries; or protocol
+    balance_by: str | None = None  # the only way of the balancer's moves; None: the cheapest
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,8 @@ def start(wanted: Wanted, folder: Path, join: Sequence[str], more: Sequence[str]
     if wanted.balance is not None:
         threshold, pause_s = wanted.balance
         command += ["--balance", str(threshold), "--balance-pause-s", str(pause_s)]
+    if wanted.balance_by is not None:
+        command += ["--balance-by", wanted.balance_by]
     if wanted.partners is not None:
         command += ["--partners", wanted.partners]
     if wanted.controller is not None:

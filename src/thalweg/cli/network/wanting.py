@@ -72,7 +72,7 @@ def as_before(
     like = known[0] if known else Wanted("", master=usual)
     found = []
     for place, name in enumerate(names):
-        base = there.get(name) or replace(like, name=name, port=0, balance=None)
+        base = there.get(name) or replace(like, name=name, port=0, balance=None, balance_by=None)
         if place == 0 and (name not in there or port != FIRST_PORT):
             base = replace(base, port=port)
         more = controlled(controller, partners, is_first=place == 0)

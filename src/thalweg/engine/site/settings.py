@@ -16,6 +16,7 @@ class SiteSettings:
     tick_interval_s: float = TICK_INTERVAL_S
     retained_ticks: int = 5_000  # so long can readers come back for results
     largest_backlog: int = LARGEST_BACKLOG
+    intermediates: bool = True  # joins keep results of their parts where that saves work
     durable: bool = True
     store: str = ""  # an object store's URL: the data directory is a cache of it
     base_folder: Path = field(default_factory=Path.cwd)  # where relative paths start

@@ -21,6 +21,7 @@ from thalweg.engine.shared.ingest.arriving import Receipt
 from thalweg.engine.shared.ingest.batch_ids import is_known
 from thalweg.engine.shared.registering import Past
 from thalweg.engine.shared.tick.executors import Executor
+from thalweg.engine.shared.tick.shaping.policy import ALWAYS_MJOIN
 from thalweg.engine.sinks.base import Sink
 from thalweg.engine.sinks.registry import open_sink
 from thalweg.engine.site.backup import pack, staged, sweep
@@ -85,6 +86,7 @@ class Site:
             durable=self.settings.durable,
             objects=self.settings.store,
             retained_ticks=self.settings.retained_ticks,
+            shapes=None if self.settings.intermediates else ALWAYS_MJOIN,
         )
         self.gate = TickGate(self.engine)
         self.book = Book(self.engine.store)

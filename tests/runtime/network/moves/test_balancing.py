@@ -12,6 +12,7 @@ from tests.runtime.network.placing.test_spreading import (
     push,
     said,
     spread,
+    submitted,
 )
 from tests.runtime.waiting import eventually
 
@@ -27,7 +28,7 @@ def weighs_by_number(node: LiveNode) -> None:
     def weigh() -> NodeLoad:
         found = real()
         even = tuple(
-            type(f)(f.publication, 0.1, f.state_bytes, f.bytes_per_s, f.reach_s)
+            type(f)(f.publication, 0.1, f.state_bytes, f.bytes_per_s, f.reach_s, f.linear)
             for f in found.fragments
         )
         return NodeLoad(found.node, 0.1 * len(even), even, found.is_busy)
@@ -44,7 +45,7 @@ def test_parts_go_from_a_node_that_has_all_of_them_to_the_others(
     eventually(lambda: said(c) == expected(40))
     loads = {x.node: x for x in c.node.balancing.loads()}
     assert {n: len(x.fragments) for n, x in loads.items()} == {"a": 0, "b": 4, "c": 0}
-    assert all(f.reach_s is not None for f in loads["b"].fragments)
+    assert all(f.reach_s is not None and not f.linear for f in loads["b"].fragments)
     told = {x["node"]: x for x in a.http.get("/network/loads").json()}
     assert told.keys() == {"a", "b", "c"}
     assert all(x["memory_bytes"] > 1e6 for x in told.values())
@@ -60,3 +61,20 @@ def test_parts_go_from_a_node_that_has_all_of_them_to_the_others(
     moves = c.http.get("/network/moves").json()
     assert [(m["at"], m["asked_by"]) for m in moves] == [("b", "balancer at c")] * 2
     assert all("cores of ticks" in m["why"] for m in moves)
+
+
+def test_parts_that_only_join_can_be_moved_by_ptlb(nodes: dict[str, LiveNode]) -> None:
+    a, _, c = nodes.values()
+    joined = (
+        "CREATE QUERY pairs AS SELECT S.item, B.price FROM Sold [Range 10] S, Bids [Range 10] B "
+        "WHERE S.item = B.item"
+    )
+    assert submitted(c, "b/4", joined).is_success
+
+    def linear() -> list[bool]:
+        (load,) = (x for x in c.node.balancing.loads() if x.node == "b")
+        return [f.linear for f in load.fragments]
+
+    assert linear() == [False] * 4  # nothing was said yet: nothing is old
+    push(a, 1, 40)
+    eventually(lambda: linear() == [True] * 4)

@@ -113,6 +113,7 @@ class Balancing:
             ),
             sum(rates.get(s.name, 0.0) * row_bits(s) / 8 for s in streams),
             None if reach is None else reach * resolution_us(fragment.node) / 1e6,
+            node.moving.goes_on_tracks(query),
         )
 
     def shift(self, asked: Shift) -> None:

@@ -194,6 +194,14 @@ class LiveMoves:
         leaving = {g.fragment for g in giving.values() if g.step is not Step.KEPT}
         return leaving | {moved_name(t.fragment, t.epoch) for t in taking.values()}
 
+    def goes_on_tracks(self, fragment: str) -> bool:
+        """Whether PTLB can move it now."""
+        try:
+            self._tracks.check(fragment)
+        except CannotMove:
+            return False
+        return True
+
     def is_given(self, fragment: str) -> bool:
         """Whether another node has it, and only readers are to follow."""
         return fragment in self._given
