@@ -18,6 +18,7 @@ BENCHES = {
     "swap-live": "joins across nodes in an order of choice (COSMOS 5.5, 5.12, 5.14), live",
     "trees": "a stream for 15 readers along a tree, beside unicast; what tolerances save",
     "move": "a window's state moves between live nodes: pre-copy beside stop-copy-start",
+    "balancing": "half of a join at one of four slow machines, mended live (D-CAPE, figure 7)",
     "week": "a week in an hour: days and nights, queries and nodes that come and go",
     "sim": "the simulator: bare events, echoes, and membership with Chord on thousands of nodes",
 }

@@ -12,8 +12,6 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,13 +20,13 @@ from urllib.parse import quote
 import polars as pl
 
 from bench.nodes import NodeProcess, await_, network
+from bench.slowed import Slowed
 from thalweg.experiments.report import Goal, Progress, Report
 from thalweg.experiments.swap.methods import METHODS, R_FIRST, STATIC, SWAP, T_FIRST
 from thalweg.experiments.swap.running import played
 from thalweg.experiments.swap.setting import Conditions, Setting, values
 
 ROUTING = {SWAP: "both", R_FIRST: "fixed:n1,n3", T_FIRST: "fixed:n3,n1"}
-PERIOD_S = 0.05  # in which a node runs for its share
 LOOK_EVERY_S = 0.2
 
 
@@ -64,36 +62,6 @@ FIGURES = (
     Figure("5.12", ((0.2, 2.0), (2.0, 0.2))),
     Figure("5.14", ((0.1, 0.1),), loaded=(2, 0)),
 )
-
-
-class Slowed:
-    """Nodes with a share of a core each."""
-
-    def __init__(self, nodes: list[NodeProcess], shares: list[float]) -> None:
-        self._nodes, self.shares = nodes, shares
-        self._stop = threading.Event()
-
-    def _slow(self, place: int) -> None:
-        node = self._nodes[place]
-        while not self._stop.is_set():
-            share = self.shares[place]
-            if share < 1:
-                node.pause()
-                self._stop.wait(PERIOD_S * (1 - share))
-                node.go_on()
-            self._stop.wait(PERIOD_S * share)
-
-    @contextmanager
-    def slowed(self) -> Iterator[None]:
-        threads = [threading.Thread(target=self._slow, args=(i,)) for i in range(len(self._nodes))]
-        for thread in threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            self._stop.set()
-            for thread in threads:
-                thread.join()
 
 
 def measure(
