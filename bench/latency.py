@@ -2,7 +2,7 @@
 
 Three ways to run small ticks, side by side and in turns on the same events, so that other load on
 the machine meets all of them: a Spark job for each tick, this process (the kernels' floor, without
-Spark), and resident tasks.
+Spark), and resident tasks. Beside them, peers (`latency_peers.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,11 @@ from typing import Any
 import numpy as np
 
 from bench.auctions import batches
+from bench.latency_peers import flink_row, real_time_row
 from bench.measure import CpuWatch, Stopwatch, percentile
 from bench.standing import Standing
 from bench.submit import SCHEMA, World
+from bench.systems.outcome import Unable
 from bench.systems.shared import Running
 from bench.warm import warmed
 from thalweg.cql import compile_script
@@ -32,6 +35,7 @@ from thalweg.engine.site import Site
 from thalweg.experiments.report import Goal, Progress, Report
 
 JOB, HERE, RESIDENT = "a job a tick", "in process", "resident"
+FLINK, REAL_TIME = "flink", "real-time"
 WINDOW_S = 30
 _MS = 1_000
 
@@ -45,11 +49,20 @@ class Parameters:
     queries: int = 1_000  # that stand beside the one that is measured
     history: int = 20_000  # tuples of each stream that are there when events are measured
     cores: int = 2
+    peers: tuple[str, ...] = (FLINK, REAL_TIME)
+    checkpoints_ms: tuple[int, ...] = (10, 100)  # Flink's; it takes no shorter ones
     seed: int = 7
 
     @classmethod
     def quick(cls) -> Parameters:
-        return cls(ticks=15, repeats=10, queries=100, history=5_000)
+        return cls(ticks=15, repeats=10, queries=100, history=5_000, peers=())
+
+
+_ABOUT_PEERS = (
+    "Flink's row of the same join is in a CSV file that a checkpoint has committed; its events "
+    "come over sockets and are durable nowhere. Real-Time Mode knows no joins and no files: a "
+    "filter from one Kafka topic to another, at least once, and nothing is synced."
+)
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
@@ -72,12 +85,39 @@ def run(parameters: Parameters, progress: Progress) -> Report:
         "An event's row: an item opens and closes (two pushes and two heartbeats, each of them "
         "durable), and its row of the standing join is in a file of JSON lines, committed and read "
         f"back. Events are {parameters.gap_s:g} s apart.",
-        "Not measured: Flink SQL with exactly-once files, and Spark's Real-Time Mode.",
     ]
-    rows = [*ticks, *few, *many]
+    own = [*ticks, *few, *many]
+    peers, missing = peer_rows(parameters, progress)
     return Report(
-        "latency", "From an event to its row", asdict(parameters), rows, goals(rows), notes
+        "latency",
+        "From an event to its row",
+        asdict(parameters),
+        own + peers,
+        goals(own),
+        notes + [_ABOUT_PEERS] * bool(peers) + missing,
     )
+
+
+def peer_rows(parameters: Parameters, progress: Progress) -> tuple[list[dict[str, Any]], list[str]]:
+    """And which of them could not be measured, and why."""
+    p = parameters
+    ways: list[tuple[str, Callable[[Path], dict[str, Any]]]] = []
+    if FLINK in p.peers:
+        ways += [
+            (f"Flink SQL, {ms} ms", partial(flink_row, p.repeats, p.gap_s, ms))
+            for ms in p.checkpoints_ms
+        ]
+    if REAL_TIME in p.peers:
+        ways.append(("Real-Time Mode", partial(real_time_row, p.repeats, p.gap_s)))
+    rows, missing = [], []
+    for name, measure in ways:
+        progress(name)
+        with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as folder:
+            try:
+                rows.append(measure(Path(folder) / "peer"))
+            except Unable as error:
+                missing.append(f"{name} was not measured: {error}.")
+    return rows, missing
 
 
 def goals(rows: list[dict[str, Any]]) -> list[Goal]:
