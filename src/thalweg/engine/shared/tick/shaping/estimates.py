@@ -11,6 +11,7 @@ from thalweg.engine.shared.kernels.join.shapes import Inputs
 from thalweg.plan.windows import BEGINNING, FOREVER
 
 SMOOTHING = 0.3  # weight of the newest observation
+STALE = 48  # ticks after which a way that is not gone is looked at again
 
 Counts = Mapping[str, Iterable[int]]
 
@@ -24,6 +25,7 @@ class Estimates:
     seen: dict[str, int] = field(default_factory=dict)  # the tick in which it was looked at last
     span: float = 0.0  # instants a tick
     ticks: int = 0
+    since: int | None = None  # the first instant that was looked at
 
     @classmethod
     def of(cls, op: ph.Join) -> Estimates:
@@ -39,6 +41,7 @@ class Estimates:
         self.rows = [self._smoothed(old, now) for old, now in zip(self.rows, new, strict=True)]
         low, high = instants
         if low > BEGINNING and high < FOREVER:
+            self.since = low if self.since is None else self.since
             self.span = self._smoothed(self.span, high - low) if self.span else float(high - low)
         for counts in (probes, sampled):
             for name, (probed, matched) in counts.items():
@@ -58,6 +61,11 @@ class Estimates:
     def age(self, name: str) -> int:
         """Ticks since it was looked at."""
         return self.ticks - self.seen.get(name, -(1 << 30))
+
+    def is_stale(self, name: str) -> bool:
+        """Whether it is to be looked at again. While windows fill, partners become more, and what
+        was seen at first says little: it is renewed soon, and then ever more seldom."""
+        return self.age(name) > min(STALE, self.seen.get(name, 0))
 
     def fanout(self, op: ph.Join, start: int, bound: Collection[int], binds: Inputs) -> float:
         """Of rows that are bound to these inputs, how many partners each finds."""

@@ -1,7 +1,8 @@
 """Which shape a join should have: the cheapest, if it is worth the change (D-CAPE's LM).
 
-Hysteresis: a shape must be better by `gain`, at some looks in a row; each change within the last
-ten windows demands the same gain once more. So with steady statistics a shape stays.
+Hysteresis: with it, a tick must be cheaper by `gain`, at some looks in a row; each change within the
+last ten windows demands the same gain once more, and so does a window that is not known to be full.
+So with steady statistics a shape stays.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from thalweg.engine.shared.tick.shaping.work import (
 )
 
 KEPT_BYTES = 1 << 28  # of intermediates, all joins' together
-GAIN = 1.08
+GAIN = 1.04  # of a whole tick
 LOOKS = 2  # in a row
 WINDOWS = 10
 EARLY, EVERY = 12, 4  # a look after each of the first ticks, then at every fourth
@@ -84,10 +85,12 @@ class Adaptive:
         by_shape = {e.shape: e for e in weighed}
         best = min((e for e in weighed if self._fits(op, e, look)), key=lambda e: e.work)
         present = by_shape[now]
-        recent = sum(look.at - c <= WINDOWS * longest_window(op) for c in look.changes)
+        longest = longest_window(op)
+        recent = sum(look.at - c <= WINDOWS * longest for c in look.changes)
+        is_young = known.since is not None and look.at - known.since < longest
         is_worth_it = (
             best.shape != now
-            and present.work >= best.work * self.gain ** (1 + recent)
+            and present.work >= best.work * self.gain ** (1 + recent + is_young)
             and self._pays(op, best, present, known)
         )
         if not is_worth_it:

@@ -33,8 +33,6 @@ from thalweg.engine.shared.tick.shaping.policy import WINDOWS, Decision, Look, P
 from thalweg.engine.shared.tick.shaping.work import Fanouts, longest_window
 from thalweg.plan.windows import FOREVER
 
-STALE = 48  # ticks after which a way that is not gone is looked at again
-
 Records = dict[str, KeptJoin]
 
 
@@ -161,13 +159,15 @@ class Shaping:
         return Decision(now) if look.at >= FOREVER else self.policy.decide(op, now, look)
 
     def _sample(self, place: str, known: Estimates, decision: Decision) -> None:
-        """The way that was not gone for longest, if some shape would go it."""
+        """The way that was not gone for longest, of those that some shape would go."""
         self._samples.pop(place, None)
         ways = {way: names for e in decision.weighed for way, names in e.needs.items()}
-        if not ways:
-            return
-        way = max(ways, key=lambda w: max(known.age(n) for n in ways[w]))
-        if max(known.age(n) for n in ways[way]) > STALE:
+        ages = {
+            way: max((known.age(n) for n in names if known.is_stale(n)), default=0)
+            for way, names in ways.items()
+        }
+        way = max(ages, key=lambda w: ages[w], default=None)
+        if way is not None and ages[way]:
             known.tried(ways[way])
             self._samples[place] = Sample(way[0], tuple(way[1]))
 

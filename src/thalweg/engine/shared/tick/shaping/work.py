@@ -15,7 +15,10 @@ from thalweg.engine.shared.kernels.join.shapes import (
 )
 from thalweg.engine.shared.tick.shaping.estimates import Estimates
 
-# Microseconds; what counts is how they stand to each other (docs/performance.md).
+# Microseconds; what counts is how they stand to each other (docs/performance.md). What a tick costs
+# whatever the shape is counted as well: a tenth of what the shapes differ in may be nothing of it.
+TICK = 10_000.0  # however few tuples come
+TUPLE = 0.2  # of a new one: landed, hashed, sorted, listed
 CALL = 1_000.0  # of a step, however few rows go
 PROBE = 0.30  # of a row that probes
 PAIR = 0.25  # of a row that comes out
@@ -36,7 +39,7 @@ class Expected:
 
 
 def expected(op: ph.Join, shape: Shape, known: Estimates, fanouts: Fanouts) -> Expected:
-    work = 0.0
+    work = TICK + TUPLE * sum(known.rows)
     made = dict.fromkeys(shape, 0.0)
     needs = {}
     for start in range(len(op.inputs)):
