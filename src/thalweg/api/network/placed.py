@@ -14,9 +14,9 @@ from thalweg.api.network.joined import add_parts, join_lines, join_title, joined
 from thalweg.engine.site import Site, WrongUse
 from thalweg.engine.site.publications import is_engine_fed, is_mirror
 from thalweg.engine.site.status import instant_text
-from thalweg.placement.from_cql.blocks import plan_name
+from thalweg.plan.as_cql import as_cql
 from thalweg.plan.catalog import StreamDef
-from thalweg.plan.nodes import Aggregate, Project, ToStream, Window, walk
+from thalweg.plan.nodes import Aggregate, ToStream, Window, walk
 from thalweg.plan.nodes import Node as Plan
 from thalweg.plan.shapes import shape_of
 from thalweg.plan.travelling import decode_plan
@@ -31,7 +31,7 @@ from thalweg.runtime.network.placing.difference import wanted_inputs
 from thalweg.runtime.peers.node import PeerNode
 from thalweg.runtime.swap.definitions import SWAP, is_joined
 
-_LONGEST = 110  # characters of what a fragment computes
+_LONGEST = 160  # characters of what a fragment computes
 _JOINED_KEPT = "lossy: what nodes have joined is on their own disks, and waits there for them"
 
 
@@ -105,16 +105,9 @@ def _took(site: Site, query: str) -> dict[str, Any] | None:
 
 
 def computes(plan: Plan) -> str:
-    """In a line: what a plan is, but for the names that a fragment gives its columns."""
-    text = " ".join(plan_name(_unnamed(plan)).split())
+    """In a line: what a plan is."""
+    text = " ".join(as_cql(plan).split())
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-def _unnamed(plan: Plan) -> Plan:
-    if isinstance(plan, ToStream):
-        return ToStream(plan.kind, _unnamed(plan.input))
-    is_naming = isinstance(plan, Project) and all(n.startswith("c") for n in plan.names)
-    return plan.input if is_naming else plan  # type: ignore[union-attr]
 
 
 def kept_as(plan: Plan) -> str:

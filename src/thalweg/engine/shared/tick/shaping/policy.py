@@ -1,8 +1,8 @@
 """Which shape a join should have: the cheapest, if it is worth the change (D-CAPE's LM).
 
-Hysteresis: with it, a tick must be cheaper by `gain`, at some looks in a row; each change within the
-last ten windows demands the same gain once more, and so does a window that is not known to be full.
-So with steady statistics a shape stays.
+Hysteresis: with it, a tick must be cheaper by `gain`, at some looks in a row; each change within
+the last ten windows demands the same gain once more, and so does a window that is not known to be
+full. So with steady statistics a shape stays.
 """
 
 from __future__ import annotations
