@@ -156,6 +156,20 @@ def test_a_late_count_says_that_it_is_filling_and_from_when_on_it_is_complete(si
     assert "filling" not in site.explain("late").text
 
 
+def test_a_query_over_a_stream_that_has_ended_is_told_that_nothing_will_come(site: Site) -> None:
+    site.execute(READING + "CREATE QUERY early AS SELECT COUNT(*) AS n FROM Reading [Range 2];")
+    readings(site, (1, 1, 20.0))
+    site.finish("Reading")
+    site.settle()
+    script = site.execute("CREATE QUERY late AS SELECT id FROM Reading [Rows 5];")
+    (notice,) = site.notices(script.queries)
+    assert (notice.since, notice.complete_from) == (None, None)
+    assert notice.text.startswith(
+        "late: Reading has ended and is not kept, so [Rows 5] stays empty. No query looked further"
+    )
+    assert held(site, "late") == []
+
+
 def test_a_late_count_equals_an_early_one_once_its_window_has_passed(open_here: OpenSite) -> None:
     first, then = range(8), range(9, 40, 3)
     found = []

@@ -39,16 +39,11 @@ def notices(site: Site, queries: Iterable[QueryDef]) -> list[Notice]:
             continue
         for gap in run.gaps:
             stream = site.engine.streams[gap.stream]
-            until = None if gap.until >= FOREVER else _instant(gap.until, stream)
-            found.append(
-                Notice(
-                    query.name,
-                    stream.name,
-                    _instant(gap.since, stream),
-                    until,
-                    f"{query.name}: {gap_text(gap, stream)}",
-                )
-            )
+            ended = has_ended(site, gap)
+            since = None if ended else _instant(gap.since, stream)
+            until = None if ended or gap.until >= FOREVER else _instant(gap.until, stream)
+            text = f"{query.name}: {gap_text(gap, stream, ended)}"
+            found.append(Notice(query.name, stream.name, since, until, text))
     return found
 
 
@@ -60,10 +55,16 @@ def still_missing(site: Site, query: QueryDef) -> list[str]:
         return []
     reached = site.engine.store.frontier(run.flow) or BEGINNING
     streams = site.engine.streams
-    return [gap_text(g, streams[g.stream]) for g in registered.gaps if reached <= g.until]
+    gaps = [g for g in registered.gaps if reached <= g.until]
+    return [gap_text(g, streams[g.stream], has_ended(site, g)) for g in gaps]
 
 
-def gap_text(gap: Gap, stream: StreamDef) -> str:
+def has_ended(site: Site, gap: Gap) -> bool:
+    """Whether nothing more will come of the stream: then what is not at hand never will be."""
+    return site.engine.watermark(gap.stream) >= FOREVER
+
+
+def gap_text(gap: Gap, stream: StreamDef, has_ended: bool) -> str:
     if gap.window is None:
         return (
             f"{stream.name} is at hand from {_instant(gap.since, stream)} on. What it held before "
@@ -71,6 +72,9 @@ def gap_text(gap: Gap, stream: StreamDef) -> str:
         )
     window = window_text(gap.window, stream, stream.fields)
     missing = f"{', '.join(gap.columns)} of {stream.name}" if gap.columns else stream.name
+    if has_ended:
+        gone = f"{missing} has ended and is not kept, so {window} stays empty"
+        return f"{gone}. {_reason(gap, stream)}"
     since = _instant(gap.since, stream)
     until = _until(gap, stream, window)
     return f"{missing} is at hand from {since} on, {until}. {_reason(gap, stream)}"

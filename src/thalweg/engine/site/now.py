@@ -22,7 +22,7 @@ from thalweg.engine.shared.results.present import NotKept, content, evaluate, fr
 from thalweg.engine.sinks.encode import json_rows
 from thalweg.engine.sinks.flat import flat_names
 from thalweg.engine.site.errors import Forgotten, WrongUse
-from thalweg.engine.site.history import gap_text
+from thalweg.engine.site.history import gap_text, has_ended
 from thalweg.engine.site.status import instant_text
 from thalweg.plan.catalog import Catalog, Field, QueryDef, StreamDef
 from thalweg.plan.nodes import Node, Schema, base_streams, resolution_us
@@ -116,7 +116,8 @@ def select(site: Site, text: str) -> Content:
             raise Forgotten(str(error)) from None
         gaps = gaps_of(plan, at, horizons)
         if gaps:
-            raise WrongUse(gap_text(gaps[0], site.engine.streams[gaps[0].stream]))
+            gap = gaps[0]
+            raise WrongUse(gap_text(gap, site.engine.streams[gap.stream], has_ended(site, gap)))
         rows = evaluate(site.engine, plan, at, horizons, contents)
     return content_at(plan.schema, at, next(iter(read.values())), rows)
 
