@@ -14,6 +14,10 @@ JOIN = JoinQuery(
 )
 
 
+def instants(instant, stream):
+    return f"{instant} of {stream}"
+
+
 class Asker:
     """Peers, as far as one query's readers look at them."""
 
@@ -31,10 +35,17 @@ def test_a_stream_that_waits_is_told_with_the_nodes_that_it_waits_for():
     named = {"10.0.0.2:1": "n2", "10.0.0.3:1": "n3"}.__getitem__
     told = lacking([JOIN], Asker({"X#1": ("10.0.0.2:1", "10.0.0.3:1")}), named)
     assert told == {"waits": [{"stream": "X", "nodes": ["n2", "n3"]}]}
-    assert lacking_text(told) == "X waits: most of n2, n3, who keep its register, are away"
+    assert (
+        lacking_text(told, instants) == "X waits: most of n2, n3, who keep its register, are away"
+    )
 
 
 def test_nothing_is_told_where_nothing_lacks():
     told = lacking([JOIN], Asker({}), str)
     assert told == {}
-    assert lacking_text(told) is None
+    assert lacking_text(told, instants) is None
+
+
+def test_instants_are_told_as_the_stream_writes_them():
+    told = {"lost": [{"stream": "X", "node": "n2", "since": 9}]}
+    assert lacking_text(told, instants) == "results from 9 of X on lack what n2 had of X"

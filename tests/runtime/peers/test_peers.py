@@ -56,8 +56,7 @@ def test_the_same_cql_gives_the_references_rows_at_any_node(tmp_path):
         end(peers)
         judge(peers, rows)
         told = peers.ask("n2", "GET", "/queries/chain/explain").text
-        placed = peers.ask("n1", "GET", "/queries/chain/placed")
-        assert (placed.status_code, "thalweg explain chain" in placed.text) == (409, True)
+        assert peers.ask("n1", "GET", "/queries/chain/placed").text == told
         moved = peers.ask("n1", "POST", "/network/moves", json={"what": "chain", "to": "n3"})
         assert (moved.status_code, "nothing of it moves" in moved.text) == (409, True)
         for header in ("thalweg-movable", "thalweg-spread"):

@@ -28,6 +28,7 @@ from thalweg.cql.bind.dependencies import names_read
 from thalweg.engine.site import Unknown, WrongUse
 from thalweg.runtime.network.directory import FED, QUERY, Defined, NodeInfo, node_of
 from thalweg.runtime.network.node import Node
+from thalweg.runtime.peers.node import PeerNode
 from thalweg.runtime.trust import Credentials
 
 _NAMED = ("queries", "streams")  # paths that go on with a name
@@ -146,6 +147,11 @@ class Gateway:
 
     async def _placed(self, request: Request, entry: Defined) -> Response:
         at = node_of(self._node.directory, entry.node)
+        if isinstance(self._node, PeerNode):
+            # Who has what is all that there is to explain of what peers compute together.
+            path = request.scope["raw_path"].removesuffix(b"/placed") + b"/explain"
+            scope = {**request.scope, "raw_path": path}
+            return await self._forwarding.forward(Request(scope, request.receive), at)
         found = await placed_tree(self._node, self._forwarding, request, at, entry.name_there)
         if found is None:
             return await self._forwarding.forward(request, at)  # it tells why

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from thalweg.adapt.moves.spreading import buckets_of
 from thalweg.api.network.forwarding import Forwarding
 from thalweg.api.network.joined import add_parts, join_lines, join_title, joined
-from thalweg.engine.site import Site, WrongUse
+from thalweg.engine.site import Site
 from thalweg.engine.site.publications import is_engine_fed, is_mirror
 from thalweg.engine.site.status import instant_text
 from thalweg.plan.as_cql import as_cql
@@ -28,7 +28,6 @@ from thalweg.runtime.network.fragments.handing import epoch_of
 from thalweg.runtime.network.mirrors.lags import lag_text
 from thalweg.runtime.network.node import Node
 from thalweg.runtime.network.placing.difference import wanted_inputs
-from thalweg.runtime.peers.node import PeerNode
 from thalweg.runtime.swap.definitions import SWAP, is_joined
 
 _LONGEST = 160  # characters of what a fragment computes
@@ -42,9 +41,6 @@ def placed(node: Node, name: str) -> dict[str, Any]:
     """Of a query that stands at this node, or of a fragment that it computes for another. Raises
     Unknown, WrongUse."""
     site = node.site
-    if isinstance(node, PeerNode):
-        site.query(name)
-        raise WrongUse(f"peers compute {name} together: `thalweg explain {name}` says who has what")
     query = site.query(node.data.publications.sharers.find(name).of)
     reader = site.reader(query)
     first = shape_of(query).streams[0]

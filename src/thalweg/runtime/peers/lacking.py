@@ -40,9 +40,11 @@ def lacking(
     return told
 
 
-def lacking_text(told: dict[str, Any]) -> str | None:
+def lacking_text(told: dict[str, Any], moment: Callable[[int, str], str]) -> str | None:
+    """`moment` is an instant as a stream writes it."""
     parts = [
-        f"results from {x['since']} on lack what {x['node']} had of {x['stream']}"
+        f"results from {moment(x['since'], x['stream'])} on "
+        f"lack what {x['node']} had of {x['stream']}"
         for x in told.get("lost", ())
     ]
     parts += [

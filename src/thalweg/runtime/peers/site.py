@@ -35,6 +35,7 @@ from thalweg.runtime.peers.definitions import (
 )
 from thalweg.runtime.peers.lacking import lacking, lacking_text
 from thalweg.runtime.peers.peers import Peers
+from thalweg.runtime.peers.telling import words
 
 AT_ONCE = 200  # tuples of one step: others are attended to between two of them
 MOST_OPEN = 20_000  # tuples of this node that have not taken effect, before pushes have to wait
@@ -184,7 +185,7 @@ class PeerSite(Site):
         joins = [join_of(mirror) for mirror in found]
         streams = [name_of(s) for j in joins for s in j.streams]
         kind = "eager" if any(j.eager for j in joins) else query.kind
-        error = query.error or lacking_text(self._lacking(joins))
+        error = query.error or lacking_text(self._lacking(joins), self._moment)
         return replace(query, streams=streams, kind=kind, error=error)
 
     def lacking(self, query: str) -> dict[str, Any]:
@@ -197,6 +198,9 @@ class PeerSite(Site):
     def joins_of(self, query: QueryDef) -> list[StreamDef]:
         own = (self.catalog.find(s.name) for s in base_streams(query.plan))
         return [s for s in own if isinstance(s, StreamDef) and is_join(s)]
+
+    def _moment(self, instant: int, stream: str) -> str:
+        return words(instant, stream, self._streams())
 
     def _lacking(self, joins: list[JoinQuery]) -> dict[str, Any]:
         return lacking(joins, self.peers, self._named)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thalweg.engine.site.explanation import Explanation
+from thalweg.engine.site.status import instant_words
 from thalweg.overlay.p2p.planning import explain
 from thalweg.overlay.p2p.query import JoinQuery
 from thalweg.overlay.p2p.tuples import Buckets
@@ -32,17 +33,19 @@ def explanation(
     lines = [query.name]
     for found in told:
         lines += found["plan"]
+        first = found["streams"][0]["name"]  # all of a query count in the same instants
         if found["exact"]:
-            lines.append(f"  counts from {_begins(found)}, final up to {_upto(found['final'])}")
+            upto = words(found["final"], first, streams)
+            lines.append(f"  counts from {_begins(found, first, streams)}, final up to {upto}")
         else:
             lines.append("  rows may be missing where owners change")
         for stream in found["streams"]:
             sources = ", ".join(stream["sources"]) or "nobody yet"
-            upto = _upto(stream["frontier"])
+            upto = words(stream["frontier"], stream["name"], streams)
             lines.append(f"  {stream['name']} up to {upto}; sources: {sources}")
         lines.append("  values by the hash of what is joined on:")
         lines += [f"    {o['node']}: {100 * o['share']:.1f} %" for o in found["owners"]]
-    if missing := lacking_text(lacks):
+    if missing := lacking_text(lacks, lambda instant, stream: words(instant, stream, streams)):
         lines.append(f"  {missing}")
     return Explanation("\n".join(lines), json.dumps({"query": query.name, "joins": told, **lacks}))
 
@@ -106,10 +109,18 @@ def owners(peers: Peers, names: Mapping[str, str]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda o: str(o["node"]))
 
 
-def _begins(found: dict[str, Any]) -> str:
+def _begins(found: dict[str, Any], stream: str, streams: Mapping[str, StreamDef]) -> str:
     horizon = found["horizon"]
-    return "when all its streams have sources" if horizon is None else str(horizon)
+    if horizon is None:
+        return "when all its streams have sources"
+    return words(horizon, stream, streams)
 
 
-def _upto(instant: int) -> str:
-    return "the end" if instant >= FOREVER else str(instant)
+def words(instant: int, stream: str, streams: Mapping[str, StreamDef]) -> str:
+    """An instant as a stream writes it."""
+    known = streams.get(stream.lower())
+    if instant >= FOREVER:
+        return "the end"
+    if known is None:
+        return str(instant)
+    return instant_words(instant, known.resolution_us, known.timestamp_type.is_temporal)
