@@ -29,6 +29,11 @@ class Leaf:
         return _selected(f"{plan_name(self.source)}{window}", self.filters, self.schema)
 
     @property
+    def name(self) -> str:
+        """Of its columns, among others."""
+        return self.source.stream.name if isinstance(self.source, Scan) else "it"
+
+    @property
     def filtered_text(self) -> str:
         """The filtered stream, which windows over time share; what Rows and sessions are made of
         comes before it, and so do bounds."""
@@ -50,9 +55,10 @@ class Block:
     def text(self, part: tuple[int, ...]) -> str:
         """The same for equal sub-joins, wherever they come from."""
         schema: list[Field] = []
+        names = _told_apart([self.leaves[i].name for i in part])
         for i, leaf in enumerate(self.leaves):
-            number = part.index(i) + 1 if i in part else 0
-            schema += [Field(f"{f.name}.{number}", f.type) for f in leaf.schema]
+            name = names[part.index(i)] if i in part else "elsewhere"
+            schema += [Field(f"{name}.{f.name}", f.type) for f in leaf.schema]
         leaves = " ⋈ ".join(self.leaves[i].text for i in part)
         return _selected(leaves, self.within(part), tuple(schema))
 
@@ -122,6 +128,14 @@ def _arranged(inputs: tuple[Node, ...], conditions: Iterable[Expr]) -> Block:
     return Block(
         arranged, tuple(remap(c, moved.__getitem__) for c in between), starts, tuple(order)
     )
+
+
+def _told_apart(names: Sequence[str]) -> list[str]:
+    """What is read twice is `S.1` and `S.2`."""
+    return [
+        f"{name}.{names[: place + 1].count(name)}" if names.count(name) > 1 else name
+        for place, name in enumerate(names)
+    ]
 
 
 def _leaf(node: Node, filters: list[Expr]) -> Leaf:
