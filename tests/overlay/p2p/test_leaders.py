@@ -5,9 +5,9 @@ import pytest
 from thalweg.overlay.chord.protocol import Chord
 from thalweg.overlay.membership import Membership
 from thalweg.overlay.p2p.register import Group, Member, Stored, StreamState
-from thalweg.overlay.p2p.stream_messages import AskStream, Status, Watch
+from thalweg.overlay.p2p.stream_messages import AskStream, Register, Status, Watch
 from thalweg.overlay.p2p.streams import Streams
-from thalweg.overlay.protocol import Call, Init, Receive, Send, TimerFired
+from thalweg.overlay.protocol import Call, Init, Persist, Receive, Send, TimerFired
 from thalweg.overlay.query_spreading import QuerySpreading
 
 SECOND_US = 1_000_000
@@ -45,13 +45,12 @@ class Net:
             if sender == to or not {sender, to} & self.cut:
                 self._step(to, Receive(sender, message))
 
-    def stand(self, address):
-        self._queue += [
-            (address, e.to, e.message)
-            for e in self.nodes[address]._voting.stand("X")
-            if isinstance(e, Send)
-        ]
+    def say(self, address, effects):
+        self._queue += [(address, e.to, e.message) for e in effects if isinstance(e, Send)]
         self.settle()
+
+    def stand(self, address):
+        self.say(address, self.nodes[address]._voting.stand("X"))
         assert self.nodes[address].groups["X"].leads
 
     def wait(self, seconds):
@@ -101,3 +100,41 @@ def test_a_leader_that_nothing_new_reaches_goes_on_leading(net):
     assert net.nodes["a"].groups["X"].committed.version == version
     told = net.nodes["a"].step(net.now_us, Call(AskStream("X", Watch("q", 0))))
     assert [type(e.message) for e in told] == [Status]
+
+
+def test_a_leader_that_is_back_before_a_timer_fired_takes_up_what_others_decided_meanwhile(net):
+    """It would have them decide anew, as news, what it last knew of: without their sources."""
+    net.stand("a")
+    net.wait(3)
+    net.cut = {"a"}
+    net.stand("b")
+    net.nodes["b"].step(net.now_us, Call(AskStream("X", Register("s", True))))
+    net.wait(1)
+    assert "s" in net.nodes["b"].groups["X"].committed.sources
+    net.cut = set()
+    net.say("b", net.nodes["b"]._voting.confirm("X"))
+    assert net.leaders() == ["b"]
+    net.cut = {"b"}
+    net.stand("a")
+    net.wait(3)
+    assert "s" in net.nodes["a"].groups["X"].committed.sources
+
+
+def test_a_ballot_is_on_disk_before_anybody_is_asked_to_vote_for_it(net):
+    """Who crashed in between would stand under the same ballot again; then two values could have
+    one ballot and one version, and votes for the one be counted for the other."""
+    effects = net.nodes["a"]._voting.stand("X")
+    asked = [i for i, e in enumerate(effects) if isinstance(e, Send)]
+    kept = [i for i, e in enumerate(effects) if isinstance(e, Persist) and e.value is not None]
+    assert kept
+    assert kept[0] < asked[0]
+    ballot = effects[asked[0]].message.ballot
+    again = Streams(*_around())
+    again.step(0, Init("a", 1, {effects[kept[0]].key: effects[kept[0]].value, "token": b"a#0"}))
+    assert again.groups["X"].candidate("a") > ballot
+
+
+def _around():
+    membership = Membership()
+    chord = Chord(membership)
+    return chord, membership, QuerySpreading(chord)

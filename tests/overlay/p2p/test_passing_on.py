@@ -40,7 +40,7 @@ TABLE = QueryTable()
 
 
 def _draft(entry, frontier=0):
-    return Draft(StreamState(5, MEMBERS, frontier=frontier, sources={"s": entry}), 0)
+    return Draft(StreamState(5, MEMBERS, frontier=frontier, sources={"s": entry}), 0, (1, "a"))
 
 
 def _committed(draft, before):

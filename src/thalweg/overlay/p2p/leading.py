@@ -9,7 +9,15 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
-from thalweg.overlay.p2p.register import Disk, Loss, Member, SourceEntry, StreamState, address_of
+from thalweg.overlay.p2p.register import (
+    Ballot,
+    Disk,
+    Loss,
+    Member,
+    SourceEntry,
+    StreamState,
+    address_of,
+)
 from thalweg.overlay.p2p.stream_messages import Body, Fenced, Look, Register, Report, Status, Watch
 from thalweg.overlay.protocol import Address
 from thalweg.overlay.query_table import QueryTable
@@ -34,11 +42,13 @@ class Draft:
         "_waiting",
         "_wanted",
         "_watchers",
+        "ballot",
         "entries",
         "members",
     )
 
-    def __init__(self, committed: StreamState, now_us: int) -> None:
+    def __init__(self, committed: StreamState, now_us: int, ballot: Ballot) -> None:
+        self.ballot = ballot  # that its leader leads by: it ends with it
         self.entries = dict(committed.sources)
         self.members: tuple[Member, ...] | None = None  # wanted, where others than now
         self._committed = committed

@@ -145,7 +145,10 @@ class Group:
         self.ballot = self.committed = self.proposal = None
 
     def candidate(self, address: Address) -> Ballot:
+        """Its own promise comes first, and has to be on disk before anybody is asked: a ballot that
+        was used once would otherwise be used again after a crash."""
         self.ballot = (self.stored.promised[0] + 1, address)
+        self.stored = Stored(self.ballot, self.stored.accepted, self.stored.state)
         self.committed = self.proposal = None
         self.canvassed = set()
         self._prepared = {}

@@ -245,10 +245,24 @@ class Streams:
 
     # --- leading ---
 
+    def _draft_of(self, stream: str) -> Draft | None:
+        """What this node wants decided under the ballot that it leads by now.
+
+        Between two of its own ballots others may have led and decided, and no timer need have fired
+        here. So a draft ends with its ballot: the next one begins with what the votes for the new
+        ballot told, and a majority's votes tell of everything that was ever decided. One that was
+        carried over would propose the entries of long ago as news: holders of copies, epochs and
+        ends that were replaced, and sources left out.
+        """
+        group, draft = self.groups.get(stream), self._drafts.get(stream)
+        if group is None or draft is None or not group.leads or draft.ballot != group.ballot:
+            return None
+        return draft
+
     def _issue(self, now_us: int, stream: str) -> list[Effect]:
         """Propose what has changed since the last decision; one proposal at a time."""
-        group, draft = self.groups[stream], self._drafts[stream]
-        if not group.leads or group.committed is None:
+        group, draft = self.groups[stream], self._draft_of(stream)
+        if draft is None or group.committed is None:
             del self._drafts[stream]
             return []
         told: list[Effect] = [self._answer(stream, a) for a in draft.unaware(now_us)]
@@ -267,9 +281,10 @@ class Streams:
     def _decided(self, now_us: int, stream: str) -> list[Effect]:
         group = self.groups[stream]
         assert group.committed is not None
-        draft = self._drafts.get(stream)
+        assert group.ballot is not None
+        draft = self._draft_of(stream)
         if draft is None:
-            draft = self._drafts[stream] = Draft(group.committed, now_us)
+            draft = self._drafts[stream] = Draft(group.committed, now_us, group.ballot)
         effects = [self._answer(stream, c) for c in draft.decided(group.committed)]
         if group.committed.version == 2 and stream in self._creating:
             del self._creating[stream]
@@ -284,7 +299,8 @@ class Streams:
             state = group.stored.state
             if group.leads:
                 effects.append(Tell("chord", Lookup(_key(stream), ("members", stream))))
-                if stream in self._drafts and self._drafts[stream].is_quiet():
+                draft = self._draft_of(stream)
+                if draft is not None and draft.is_quiet():
                     effects += self._voting.confirm(stream)
             elif self._voting.is_member(state) and (
                 group.hint is None or self._membership.is_down(group.hint)
@@ -330,10 +346,11 @@ class Streams:
             if asked is self._creating:
                 return self._create(stream, found)
             del self._joining[stream]
-            group = self.groups.get(stream)
-            now = None if group is None or not group.leads else group.committed
-            if now is not None and not now.before and set(found) != set(now.members):
-                self._drafts[stream].members = found
+            now, draft = self.groups[stream].committed, self._draft_of(stream)
+            if draft is None or now is None:
+                return []
+            if not now.before and set(found) != set(now.members):
+                draft.members = found
         return []
 
     def _create(self, stream: str, members: tuple[Member, ...]) -> list[Effect]:
@@ -378,8 +395,8 @@ class Streams:
             case Fence():
                 return [Tell("p2p-index", FenceCopy(sender, message))]
             case Fenced(stream):
-                if stream in self._drafts:
-                    self._drafts[stream].fenced(sender, message)
+                if (draft := self._draft_of(stream)) is not None:
+                    draft.fenced(sender, message)
         return []
 
 

@@ -30,7 +30,7 @@ class Voting:
         if group.ballot is not None or not self.is_member(group.stored.state):
             return []
         ballot = group.candidate(self.address)
-        effects: list[Effect] = [SetTimer(("vote", stream), self.answer_within_us)]
+        effects = [self._persist(stream), SetTimer(("vote", stream), self.answer_within_us)]
         return effects + self._canvass(stream, ballot, group.stored.state)
 
     def _canvass(self, stream: str, ballot: tuple[int, str], state: StreamState) -> list[Effect]:
