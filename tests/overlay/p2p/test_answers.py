@@ -78,3 +78,12 @@ def test_only_the_owner_that_was_promised_is_believed(answers):
     assert answers.misplaced(out, ((3, "o2#b"),)) is None
     told = _sent(answers.misplaced(out, ((3, "o2#b"), (4, "o1#a"))))
     assert told == [("o1", Refused("o1#a", 1, {}))]
+
+
+def test_a_claim_that_was_overtaken_by_a_later_one_of_its_life_takes_no_promise_back(answers):
+    """Else a third with a number in between got the promise here, and was refused elsewhere: two
+    owners could each have all promises that it needs, in another order at each source."""
+    answers.claimed("o1", _claim(3, "o1#a"))
+    assert answers.claimed("o1", _claim(1, "o1#a")) == []
+    ((to, refused),) = _sent(answers.claimed("o2", _claim(2, "o2#b")))
+    assert (to, refused) == ("o2", Refused("o2#b", 3, {}))

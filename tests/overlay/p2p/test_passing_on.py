@@ -247,6 +247,21 @@ def test_a_copy_on_another_disk_does_not_count_before_the_register_knows(peer):
     assert source.accepted == 3
 
 
+def test_an_empty_disk_has_nothing_of_what_was_copied_to_the_one_before_it():
+    """The source does not know yet that the disk is another, and sends what the old one lacked."""
+    index, _ = _index()
+    late = Copy("X", "s", 1, 0, 2, (Tup("X", "s", 2, 30, (2,)),))
+    for message in (late, Copy("X", "s", 1, 0, 3, ())):
+        (copied,) = _sent(index.step(0, Receive("n1", message)), Copied)
+        assert copied.upto == 0
+    again = Copy("X", "s", 1, 0, 0, _tuples(10, 20))
+    (copied,) = _sent(index.step(0, Receive("n1", again)), Copied)
+    assert copied.upto == 2
+    gone_by = Copy("X", "s", 1, 5, 5, (Tup("X", "s", 5, 30, (2,)),))
+    (copied,) = _sent(index.step(0, Receive("n1", gone_by)), Copied)
+    assert copied.upto == 6  # what came before is not needed any more
+
+
 def test_a_silent_sources_holder_is_asked_now_and_then(peer):
     sources = Sources(peer, TABLE)
     copies = Copies(peer, sources)

@@ -71,6 +71,8 @@ class Answers:
         return wrong or None
 
     def claimed(self, owner: Address, claim: Claim) -> list[Effect]:
+        if claim.number < self.promises.highest_of(claim.runs, claim.life):
+            return []  # overtaken on its way by a later one of the same life
         behind = any(claim.versions.get(s, v) < v for s, v in self._peer.claimed_versions.items())
         highest = self.promises.highest(claim.runs, claim.life)
         if behind or highest >= claim.number:

@@ -6,7 +6,9 @@ results are made of. It is complete when all of them have answered at every leve
 versions of the lists of sources. A higher number elsewhere means that another has claimed the same:
 the ring says who is right, and whoever owns the buckets by the ring asks again with a higher one.
 
-Invariant: all promises that a complete claim rests on have one number and the same versions.
+Invariants: all promises that a complete claim rests on have one number and the same versions, and
+are of all sources on the lists of these versions. What a life has had of a source counts as long as
+nobody else was promised the bucket since.
 """
 
 from __future__ import annotations
@@ -39,11 +41,19 @@ class Holding:
     life: str
     number: int = 1
     level: int = 0  # levels below it are complete
+    round: int = 0  # how often it has begun anew
     versions: dict[str, int] = field(default_factory=dict)
     promised: dict[int, set[Speaker]] = field(default_factory=dict)  # by level
     had: dict[int, set[Speaker]] = field(default_factory=dict)  # answers that this life ever got
     asked_us: int = _LONG_AGO_US
     held: list[Task] = field(default_factory=list)  # ready, but for the claim
+
+    def begin_anew(self) -> None:
+        """All have to confirm; who has, counts again. What was joined before is joined again before
+        it is acknowledged: what sources send meanwhile is stored, and meets only what comes."""
+        self.promised.clear()
+        self.level = 0
+        self.round += 1
 
 
 class Claims:
@@ -100,16 +110,18 @@ class Claims:
         """Ask who has not promised; go up a level where all have."""
         effects: list[Effect] = []
         streams = self._peer.dataflow.exact_streams
-        unheard = [s for s in streams if s not in self._peer.statuses]
+        # By the claims of others this node may know that there is a later list, but not who is on
+        # it: to claim by its version would be to do without those who are new there.
+        claimed = self._peer.claimed_versions
+        unheard = [s for s in streams if self.version(s) < claimed.get(s, 0)]
         if unheard:
             return [e for s in unheard for e in self.look(now_us, s)]
         if self._is_outdated(holding):
             # Everybody has to confirm, so that nobody promises one who knows fewer sources.
-            holding.versions = self._peer.versions()
-            holding.promised.clear()
+            holding.versions = {s: self.version(s) for s in streams}
+            holding.begin_anew()
             if self._peer.settings.alerts:
                 holding.had.clear()  # a stream may have woken: what rested is to be made again
-            holding.level = 0
             holding.asked_us = _LONG_AGO_US
         required = self._required()
         while holding.level < self._peer.dataflow.levels:
@@ -180,12 +192,13 @@ class Claims:
             # Another has claimed them. The ring says who is right; if it is this node, outbid.
             if without(holding.runs, self._peer.owned()):
                 return effects
+            # And it forgets whose answers it has had: while the sender counted on the other, the
+            # other may have acknowledged tuples that never came here, with all that came of them.
             holding.number = message.number + 1
-            holding.promised.clear()
-            holding.level = 0
+            holding.begin_anew()
+            holding.had.clear()
         elif message.number == 0:
-            holding.promised.clear()  # the sender knows of no promise: ask all again
-            holding.level = 0
+            holding.begin_anew()  # the sender knows of no promise: ask all again
         return effects
 
     def look(self, now_us: int, stream: str) -> list[Effect]:

@@ -177,9 +177,11 @@ class Copies:
         else:
             effects = []
         log.newest = max(log.newest, message.newest)
-        if message.start <= log.end or message.first >= log.end:
-            if message.first >= log.end:
-                log.end = max(log.end, message.start)
+        # A gap may only be where the source itself has nothing any more: its `first` is the first
+        # tuple that it sends. If it leaves out others, it thinks that they are here; they were on
+        # the disk before this one.
+        if message.start <= log.end or message.first == message.start:
+            log.end = max(log.end, message.first)
             for tup in message.tuples:
                 if tup.seq == log.end:
                     log.tuples[tup.seq] = tup

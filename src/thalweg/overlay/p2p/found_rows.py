@@ -27,6 +27,7 @@ class Task:
     needs: int | None = None  # levels that have to be complete; None: all
     hosted: bool = False  # for another owner
     dead: bool = False  # its bucket went to another owner
+    round: int = -1  # of the claim under which it was joined last
     open: set[object] = field(default_factory=set)
     places: dict[Place, None] = field(default_factory=dict)
 

@@ -173,6 +173,8 @@ class Owner:
             if not self._is_enough(task, holding):
                 holding.held.append(task)
                 return
+            task.round = holding.round
+            task.places.clear()  # where what came of it went; it is all made again
         stem = self._peer.dataflow.stems.get(task.item.stem)
         delegation = None if stem is None else self.partners.of(stem.key(task.item.parts))
         if delegation is None or stem is None:
@@ -261,10 +263,14 @@ class Owner:
             self._acknowledge(task, None)
             return
         holding = self.claims.holding_of(task.item.bucket)
-        if holding is not None and self._is_enough(task, holding):
-            self._acknowledge(task, holding)
-        elif holding is not None:
+        if holding is None:
+            return
+        if not self._is_enough(task, holding):
             holding.held.append(task)  # sources have come since: it may have more to meet
+        elif task.round != holding.round:
+            self.go_on(task)  # and so it may where the claim is complete again by now
+        else:
+            self._acknowledge(task, holding)
 
     def _is_enough(self, task: Task, holding: Holding) -> bool:
         return (

@@ -1,7 +1,8 @@
 """To whom a node has promised which buckets: whose word counts for its tuples.
 
-Invariants: a promise is only replaced by one of a higher number, or by the same life's own; so of
-two owners that claim a bucket from the same sources, one has to give way at every source alike.
+Invariants: a promise is only replaced by one of a higher number, or by one of the same life whose
+number is not lower; so of two owners that claim a bucket from the same sources, one has to give way
+at every source alike.
 """
 
 from __future__ import annotations
@@ -45,6 +46,10 @@ class Promises:
     def highest(self, runs: Runs, life: str) -> int:
         """The highest number that another life was promised in these buckets."""
         return max([e.number for e in self.within(runs) if e.life != life], default=0)
+
+    def highest_of(self, runs: Runs, life: str) -> int:
+        """The highest number that this life was promised in these buckets."""
+        return max([e.number for e in self.within(runs) if e.life == life], default=0)
 
     def all_of(self, runs: Runs, life: str) -> bool:
         """Whether each of these buckets is promised to this life already."""
