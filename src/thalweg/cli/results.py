@@ -109,6 +109,8 @@ def present(service: Service, query: str, after: str | None) -> Iterator[tuple[s
         answer = service.request("GET", path, params=params)
         lines = answer.text.splitlines()
         since = answer.headers.get("Thalweg-Complete-From")
+        if after is None and "Thalweg-Possibly-Incomplete" in answer.headers:
+            note("[yellow]rows come at once[/]: some may be missing where owners change")
         if after is None and since is not None:
             note(
                 f"[yellow]results before {plain(since)} are no longer kept[/]: "

@@ -1,5 +1,7 @@
 """How readers are told what peers lack."""
 
+import msgspec
+
 from thalweg.overlay.p2p.query import Input, JoinQuery, JoinStep, Leaf
 from thalweg.overlay.p2p.results import OpenQuery
 from thalweg.runtime.peers.lacking import lacking, lacking_text
@@ -44,6 +46,12 @@ def test_nothing_is_told_where_nothing_lacks():
     told = lacking([JOIN], Asker({}), str)
     assert told == {}
     assert lacking_text(told, instants) is None
+
+
+def test_rows_at_once_are_said_to_be_possibly_incomplete():
+    told = lacking([msgspec.structs.replace(JOIN, eager=True)], Asker({}), str)
+    assert told == {"possibly_incomplete": True}
+    assert lacking_text(told, instants) is None  # the query's kind says so, and nothing is wrong
 
 
 def test_instants_are_told_as_the_stream_writes_them():

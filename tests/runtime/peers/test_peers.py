@@ -142,6 +142,8 @@ def test_eager_rows_come_before_they_are_final_and_are_combinations(tmp_path):
         eventually(lambda: len(peers.said("n2", "early")) == len(expected))
         assert sorted(row for _, _, row in peers.said("n2", "early")) == sorted(expected)
         assert peers.ask("n2", "GET", "/queries/early/explain").text.count("at once") == 1
+        told = peers.ask("n2", "GET", "/queries/early/results?format=json").json()
+        assert told["possibly_incomplete"]
 
 
 def test_idle_sources_let_the_others_go_on_and_what_comes_behind_is_late(tmp_path):

@@ -209,7 +209,8 @@ async def results(
     that row. 410 means that rows behind the id are no longer kept. Whoever starts without an id,
     and so in the middle, is told the instant from which all rows are there: as `complete_from`, in
     the header `Thalweg-Complete-From`, or in a first event `gap`. What peers lack is said with the
-    rows: `completeness`, an estimate, where they had no room for all tuples, and `lost` sources.
+    rows: `completeness`, an estimate, where they had no room for all tuples, `lost` sources, and
+    `possibly_incomplete` where rows come at once.
     """
     site = site_of(request)
     query = site.query(name)
@@ -227,6 +228,8 @@ async def results(
         headers = {"Thalweg-Next": str(behind)}
         if since is not None:
             headers["Thalweg-Complete-From"] = since
+        if "possibly_incomplete" in lacking:
+            headers["Thalweg-Possibly-Incomplete"] = "true"
         if "completeness" in lacking:
             headers["Thalweg-Completeness"] = str(lacking["completeness"])
         return Response("".join(lines), media_type=NDJSON, headers=headers)

@@ -16,13 +16,16 @@ def lacking(
     joins: Sequence[JoinQuery], peers: Peers, named: Callable[[str], str]
 ) -> dict[str, Any]:
     """`completeness`, where tuples were shed: an estimate, of all results so far. `lost`: sources
-    that are in no result from an instant on. `waits`: streams whose registers have no majority."""
+    that are in no result from an instant on. `waits`: streams whose registers have no majority.
+    `possibly_incomplete`: rows come at once, and nobody knows whether some are missing."""
 
     def look(standing: OpenQuery) -> tuple[float, list[SourceLost]]:
         return standing.completeness, [x for x in standing.lost.values() if x.since is not None]
 
     found = [peers.query(join.id, look) or (1.0, []) for join in joins]
     told: dict[str, Any] = {}
+    if any(join.eager for join in joins):
+        told["possibly_incomplete"] = True
     share = min([share for share, _ in found], default=1.0)
     if share < 1:
         told["completeness"] = round(share, 4)
