@@ -64,6 +64,7 @@ soak: $(STAMP) ## Every simulated scenario under 10,000 seeds, 100,000 hostile r
 	THALWEG_LONG_RUN_TICKS=$(or $(SOAK_TICKS),50000) $(BIN)/pytest -q --timeout 36000 tests/engine/shared/test_long_runs.py
 	THALWEG_BENCHES=1 $(BIN)/pytest -q --timeout 3600 tests/bench/test_balancing.py tests/bench/test_network.py tests/bench/test_p2p.py tests/bench/test_swap_live.py tests/bench/test_trees.py tests/bench/test_week.py
 	THALWEG_NETWORKS=$(or $(SOAK_NETWORKS),200) $(BIN)/pytest -q --timeout 36000 tests/runtime/network/test_drawn_networks.py
+	THALWEG_MOVED_NETWORKS=$(or $(SOAK_MOVED_NETWORKS),100) $(BIN)/pytest -q --timeout 36000 tests/runtime/network/moves/test_drawn_moves.py
 	THALWEG_NETWORKS=1 $(BIN)/pytest -q --timeout 3600 tests/runtime/network/test_processes.py
 	THALWEG_CHURN_MINUTES=$(or $(SOAK_CHURN_MINUTES),10) $(BIN)/pytest -q --timeout 36000 tests/runtime/peers/test_churn.py tests/runtime/peers/test_losses.py
 	THALWEG_FAULTS=1 $(BIN)/pytest -q --timeout 3600 tests/runtime/network/test_fault_matrix.py tests/runtime/network/test_moving_processes.py tests/runtime/network/test_placing_processes.py tests/runtime/network/test_spreading_processes.py tests/runtime/network/test_brokers.py tests/engine/shared/test_crash.py

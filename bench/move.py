@@ -153,11 +153,11 @@ class Events:
     def count_since(self, since: float) -> int:
         return sum(at >= since for at in list(self.pushed.values()))
 
-    def delays(self, since: float, until: float) -> list[float]:
-        """Of the events of a time, once all of them have been seen."""
+    def delays(self, since: float, until: float) -> dict[float, float]:
+        """Of the events of a time, by when they were pushed, once all of them have been seen."""
         wanted = [n for n, at in list(self.pushed.items()) if since <= at < until]
         await_(lambda: all(n in self.follower.seen for n in wanted), "the rows of all events")
-        return [self.follower.seen[n] - self.pushed[n] for n in wanted]
+        return {self.pushed[n]: self.follower.seen[n] - self.pushed[n] for n in wanted}
 
 
 def _moved(
@@ -170,7 +170,7 @@ def _moved(
 ) -> dict[str, Any]:
     began = time.perf_counter()
     time.sleep(p.before_s)
-    usual = events.delays(began, time.perf_counter() - 1)
+    usual = list(events.delays(began, time.perf_counter() - 1).values())
     (fragment,) = sender.get("/network/fragments", headers={HERE: "1"})
     if way == PTLB:
         each_s = (time.perf_counter() - began) / max(1, events.count_since(began))
@@ -192,7 +192,11 @@ def _moved(
     if told["state"] != "done":
         raise RuntimeError(told["error"])
     paid = sender.cpu_s - cpu[0], receiver.cpu_s - cpu[1]
-    delays = events.delays(start - 1, end + 1)
+    found = events.delays(start - 1, end + 1)
+    delays = list(found.values())
+    # Which events were on their way when the fragment stood still, or came afterwards.
+    still = told["frozen"] - time.time() + time.perf_counter()
+    copying = [d for at, d in found.items() if at + d < still] or [0.0]
     busy, since = sender.cpu_s, time.perf_counter()
     time.sleep(_AFTER_S)
     busy = (sender.cpu_s - busy) / (time.perf_counter() - since)
@@ -211,6 +215,7 @@ def _moved(
         "usual worst ms": 1e3 * max(usual),
         "median extra ms": 1e3 * max(0.0, percentile(delays, 50) - ordinary),
         "worst extra ms": 1e3 * max(0.0, max(delays) - ordinary),
+        "worst extra while it copies ms": 1e3 * max(0.0, max(copying) - ordinary),
         "sender CPU s": paid[0],
         "receiver CPU s": paid[1],
         "sender cores after": busy,

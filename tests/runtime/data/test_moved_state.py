@@ -26,15 +26,15 @@ from tests.conformance.case_files import Case, all_cases
 from tests.conformance.generators import Workload, workloads
 from tests.conformance.runner import Inputs, check, check_against_reference
 from tests.engine.shared.adapter import Collect, divided, push
+from tests.engine.shared.shapes_in_turn import in_turn
 from tests.runtime.data.test_cut_plans import _arriving
 
 from thalweg.cql import compile_script
 from thalweg.engine.arrivals import Arrival
 from thalweg.engine.changelog import Change
 from thalweg.engine.reference import Options
-from thalweg.engine.shared.compile.physical import Join
 from thalweg.engine.shared.engine import SharedEngine
-from thalweg.engine.shared.kernels.join.shapes import KEPT, Shape, shapes_of
+from thalweg.engine.shared.kernels.join.shapes import KEPT
 from thalweg.engine.shared.moving.adopt import (
     Arrived,
     adopt,
@@ -49,7 +49,6 @@ from thalweg.engine.shared.moving.manifest import (
     decode_manifest,
     encode_manifest,
 )
-from thalweg.engine.shared.tick.shaping.policy import Chosen
 from thalweg.engine.site.publications import pieces, publication_text
 from thalweg.engine.sources.feed import Feed
 from thalweg.plan.catalog import Catalog, QueryDef, StreamDef
@@ -280,12 +279,6 @@ def take(
         raise
 
 
-def _changing(salt: int, op: Join, tick: int) -> Shape:
-    """What joins keep beside windows stays behind, whatever it is."""
-    shapes = shapes_of(op)
-    return shapes[(salt + tick // 3) % len(shapes)]
-
-
 def moved_about(
     catalog: Catalog,
     queries: Sequence[QueryDef],
@@ -302,7 +295,8 @@ def moved_about(
     moves = 0
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder) / "home", catalog, inputs)
-        shapes = Chosen(partial(_changing, chance.randrange(100)))  # of joins, on both nodes
+        # What joins keep beside windows stays behind, whatever it is.
+        shapes = in_turn(chance.randrange(100))
         how = {**divided(way), "shapes": shapes}
         nodes = [Node(Path(folder) / str(i), home, **how) for i in range(2)]
         at = {q.name: 0 for q in queries}

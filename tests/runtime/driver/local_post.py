@@ -4,11 +4,13 @@ from collections import Counter
 
 
 class Exchange:
-    """Posts that know each other by address; `lost` addresses get nothing."""
+    """Posts that know each other by address; `lost` addresses get nothing, what `mute` ones say is
+    not heard."""
 
     def __init__(self):
         self.receivers = {}
-        self.lost = set()
+        self.lost, self.mute = set(), set()
+        self.on_send = None  # a test's own look at all that is said: sender, receiver, message
         self.sent = Counter()
 
     def post(self, address):
@@ -27,9 +29,13 @@ class LocalPost:
     def send(self, to, protocol, message):
         if self.on_send is not None:
             self.on_send(to, protocol, message)
-        self.exchange.sent[type(message).__name__] += 1
-        if to in self.exchange.receivers and to not in self.exchange.lost:
-            self.exchange.receivers[to](self.address, protocol, message)
+        exchange = self.exchange
+        if exchange.on_send is not None:
+            exchange.on_send(self.address, to, message)
+        exchange.sent[type(message).__name__] += 1
+        is_heard = to not in exchange.lost and self.address not in exchange.mute
+        if to in exchange.receivers and is_heard:
+            exchange.receivers[to](self.address, protocol, message)
 
     def close(self, flush_within_s=0.0):
         self.exchange.receivers.pop(self.address, None)

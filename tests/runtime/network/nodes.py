@@ -20,6 +20,7 @@ from thalweg.adapt.swap.protocol import Swap
 from thalweg.api.server import Server, listen_on
 from thalweg.cql import compile_placed
 from thalweg.engine.shared.state.names import ENGINE_FED, LABELLED
+from thalweg.engine.shared.tick.shaping.policy import Policy
 from thalweg.engine.site import IN_PROCESS, WrongUse, open_site
 from thalweg.engine.site.publications import MIRRORS
 from thalweg.engine.site.settings import SiteSettings
@@ -111,13 +112,14 @@ class LiveNode:
         address: str | None = None,
         partners: Partners | None = None,
         placing: PlacingSettings | None = None,
+        shapes: Policy | None = None,
     ) -> None:
         """`engine` opens another one than the site's; `address` is not the name, if it is given.
         With `partners` its protocol runs, and who wants them observed does so; with `placing`,
-        nodes place queries together."""
+        nodes place queries together. `shapes` decides what joins keep beside windows."""
         self.address, self.partners = address or name, partners
         self.name, self.folder, self.shared, self.limits = name, folder / name, shared, limits
-        self.engine, self.placing = engine, placing
+        self.engine, self.placing, self.shapes = engine, placing, shapes
         self.open()
 
     def open(self) -> None:
@@ -149,6 +151,8 @@ class LiveNode:
                 LABELLED: labelling.source,
             },
         )
+        if self.shapes is not None:
+            site.engine.ticks.shaping.policy = self.shapes
         moving, deciding = LiveMoves(self.driver, directory), None
         if self.placing is not None:
             others = tuple(n for n in self.shared.infos if n != self.name)

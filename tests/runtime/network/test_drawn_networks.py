@@ -9,28 +9,20 @@ from __future__ import annotations
 
 import os
 import random
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import islice
-from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.conformance.generators import Workload, workloads
-from tests.conformance.runner import compare, reference_engine
-from tests.engine.shared.adapter import changes, push
 from tests.runtime.links import Link, Mesh
+from tests.runtime.network.live_workloads import feed, judge, network, restart
 from tests.runtime.network.nodes import LiveNode, Shared
 from tests.runtime.waiting import eventually
 
 from thalweg.cql import compile_script, parse_script, syntax
-from thalweg.engine.changelog import Change
-from thalweg.engine.reference import Options
 from thalweg.engine.site.publications import is_mirror
-from thalweg.plan.catalog import StreamDef
 from thalweg.plan.cutting import places
 from thalweg.plan.windows import BEGINNING, FOREVER
 from thalweg.runtime.data.fragments import cut_plan, whole_reach
@@ -39,19 +31,6 @@ from thalweg.runtime.network.placing.deploying import PLANNED
 DRAWN = int(os.environ.get("THALWEG_NETWORKS", "5"))
 MOST_NODES = 8 if "THALWEG_NETWORKS" in os.environ else 5
 STRATEGIES = ("by hand", "by hand", *PLANNED)
-
-
-@contextmanager
-def network(count: int) -> Iterator[list[LiveNode]]:
-    with tempfile.TemporaryDirectory() as folder, Mesh() as mesh:
-        shared = Shared(mesh=mesh)
-        nodes = [LiveNode(f"n{i}", Path(folder), shared) for i in range(count)]
-        try:
-            yield nodes
-        finally:
-            mesh.heal()
-            for node in nodes:
-                node.close()
 
 
 @settings(
@@ -65,19 +44,16 @@ def test_a_drawn_network_gives_what_the_reference_gives(
     workload: Workload, count: int, seed: int, takes_over: bool
 ) -> None:
     """Nodes come and go; or (`takes_over`) those who read fragments begin them anew themselves."""
-    script = workload.script()
-    expected = reference_engine(script.catalog, script.queries, workload.inputs, Options())
     chance = random.Random(seed)
-    with network(count) as nodes:
+    with Mesh() as mesh, network(count, Shared(mesh=mesh)) as nodes:
         homes = _define(workload.text, nodes, chance, holds=takes_over)
-        faults = Faults(nodes, chance, _take_over if takes_over else _restart)
-        _feed(workload, homes, chance, faults)
-        for query in script.queries:
-            node = homes[query.name]
-            eventually(lambda n=node, q=query.name: _is_done(n, q), 240)  # type: ignore[misc]
-            report = compare(query, expected[query.name], _said(node, query.name))
-            told = f"seed {seed}, {count} nodes, {takes_over=}, {faults.done}"
-            assert not report, f"{report}\n{workload}\n{told}"
+        faults = Faults(nodes, chance, _take_over if takes_over else restart)
+        try:
+            feed(workload, homes, chance, faults.maybe)
+            faults.heal()
+            judge(workload, homes, f"seed {seed}, {count} nodes, {takes_over=}, {faults.done}")
+        finally:
+            mesh.heal()
 
 
 @dataclass
@@ -177,32 +153,6 @@ def _is_planned(node: LiveNode, text: str, strategy: str) -> bool:
     return answer.is_success
 
 
-def _feed(
-    workload: Workload, homes: dict[str, LiveNode], chance: random.Random, faults: Faults
-) -> None:
-    streams: dict[str, StreamDef] = {s.name: s for s in workload.script().catalog.streams()}
-    for name, arrivals in workload.inputs.items():
-        engine = homes[name].node.site.engine
-        engine.landing.declare(streams[name], sorted({a.partition for a in arrivals}))
-    waiting = {name: iter(arrivals) for name, arrivals in workload.inputs.items()}
-    while waiting:
-        for name, arrivals in list(waiting.items()):
-            chunk: Sequence = list(islice(arrivals, chance.choice((1, 2, 4))))
-            site = homes[name].node.site
-            push(site.engine, streams[name], chunk)
-            if not chunk:
-                site.finish(name)
-                del waiting[name]
-            site.ticker.wake()
-        faults.maybe()
-    faults.heal()
-
-
-def _restart(node: LiveNode) -> None:
-    node.close()
-    node.open()
-
-
 def _take_over(node: LiveNode) -> None:
     """As if the nodes that compute its fragments were gone; they go on, and nobody listens."""
     for _, (stream, fragment) in list(node.node.fragments.read()):
@@ -210,12 +160,3 @@ def _take_over(node: LiveNode) -> None:
         is_over = place is not None and place.instant >= FOREVER
         if whole_reach(fragment) is not None and not is_over:
             node.node.fragments.begin_again(stream, fragment)
-
-
-def _is_done(node: LiveNode, query: str) -> bool:
-    site = node.node.site
-    return site.reader(site.query(query)).frontier().instant >= FOREVER
-
-
-def _said(node: LiveNode, query: str) -> list[Change]:
-    return [c for page in node.node.site.results(query) for c in changes(page.emission.rows)]

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
-import numpy as np
-import polars as pl
 import pyarrow as pa
 from pyarrow import flight
 
@@ -20,6 +18,7 @@ from thalweg.engine.shared.state.remote.node_objects import OBJECTS, Answered, A
 from thalweg.engine.shared.state.remote.objects import Taken
 from thalweg.engine.site import Forgotten, SiteError, Unknown
 from thalweg.engine.site.publications import Publications, no_rows, reader_of
+from thalweg.runtime.data.batches import PIECES, batch_of, piece_batch
 from thalweg.runtime.data.fragments import Fragment, is_fragment
 from thalweg.runtime.data.messages import (
     Acknowledge,
@@ -65,7 +64,6 @@ if TYPE_CHECKING:
     from thalweg.engine.site import Site
 
 ASK = "thalweg"  # the one action
-_PIECES = pa.schema([("piece", pa.int64()), ("content", pa.large_binary())])
 _AT_ONCE = 4 << 20  # bytes of a piece in a batch
 KEEP_ALIVE_S = 1.0  # so often a quiet publication says that it is there
 
@@ -382,7 +380,7 @@ class DataServer(flight.FlightServerBase):  # type: ignore[misc]
             wanted = decode_ticket(ticket.ticket)
             if isinstance(wanted, Pieces):
                 self._check_reader(context, wanted.receiver)
-                return flight.GeneratorStream(_PIECES, self._state(wanted))
+                return flight.GeneratorStream(PIECES, self._state(wanted))
             self._check_reader(context, reader_of(wanted.publication))
             schema = no_rows(self.publications.query(wanted.publication)).to_arrow().schema
         except (msgspec.ValidationError, Unknown) as error:
@@ -398,8 +396,7 @@ class DataServer(flight.FlightServerBase):  # type: ignore[misc]
             for start in range(0, content.size, _AT_ONCE):
                 part = content.slice(start, min(_AT_ONCE, content.size - start))
                 self.pace.take(part.size)
-                arrays = [pa.array([place], pa.int64()), _as_it_is(part)]
-                yield pa.record_batch(arrays, schema=_PIECES)
+                yield piece_batch(place, part)
 
     def _check_reader(self, context: Any, reader: str) -> None:
         """That who asks is the node that it says it is, by its certificate."""
@@ -413,14 +410,14 @@ class DataServer(flight.FlightServerBase):  # type: ignore[misc]
     def _pieces(self, context: Any, wanted: Read, schema: pa.Schema) -> Iterator[Any]:
         """What there is, then what follows, until the reader goes."""
         since = wanted.since
-        nothing = _batch(no_rows(self.publications.query(wanted.publication)), schema)
+        nothing = batch_of(no_rows(self.publications.query(wanted.publication)), schema)
         is_heard = False
         while not (self._closing.is_set() or context.is_cancelled()):
             seen = self._site.changes.count  # before looking, so that nothing slips in behind
             try:
                 for piece in self.publications.read(wanted.publication, since):
                     took = self.publications.took(wanted.publication)
-                    batch = _batch(piece.rows, schema)
+                    batch = batch_of(piece.rows, schema)
                     self.sent_bytes += batch.nbytes
                     yield batch, encode(Range(piece.low, piece.upto, took))
                     since = piece.upto
@@ -441,12 +438,6 @@ class DataServer(flight.FlightServerBase):  # type: ignore[misc]
                     return
 
 
-def _as_it_is(part: pa.Buffer) -> pa.Array:
-    """Bytes as one value, without copying them."""
-    ends = pa.py_buffer(np.array([0, part.size], np.int64))
-    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), 1, [None, ends, part])
-
-
 def _asking(request: Request) -> str:
     """The node that a request comes from, as it says."""
     match request:
@@ -462,12 +453,3 @@ def _asking(request: Request) -> str:
             return request.publisher
         case _:
             return reader_of(request.publication)
-
-
-def _batch(rows: pl.DataFrame, schema: pa.Schema) -> pa.RecordBatch:
-    # Texts are copied: as views they would take all of the buffers along into which they point.
-    table = rows.to_arrow().combine_chunks()
-    if table.schema != schema:
-        table = table.cast(schema)
-    batches = table.to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=schema)

@@ -102,9 +102,26 @@ class LiveMoves:
             if giving.step is Step.GIVEN:
                 site.engine.retire(giving.fragment)
                 self._given[giving.fragment] = giving
+        self._settle_forgotten()
         data.give_with(self)
         self._driver.on(NAME, self._told)
         self._directory.on_gone(self._gone)
+
+    def _settle_forgotten(self) -> None:
+        """This node may have ended before its engine or its journal heard of what its protocol had
+        decided and forgotten. What the protocol does not know stays here: of what it gives away, it
+        forgets nothing before the engine has said so."""
+        known, engine, me = self._giving(), self._site.engine, self._directory.me.name
+        leaving = {g.fragment for g in known.values() if g.step is not Step.KEPT}
+        for fragment in list(engine.frozen):
+            if fragment not in leaving:
+                engine.thaw(fragment)
+        for record in self.journal.all():
+            is_here = record.at == me and record.by != REPLAY
+            if is_here and not record.is_over and record.move not in known:
+                had = "ended" if record.frozen is not None else "began"
+                why = f"{me} was started again before it {had}"
+                self.journal.change(record.move, state="failed", error=why, ended=time.time())
 
     def _gone(self, node: str) -> None:
         """By the address that moves know: the directory may have forgotten it."""
