@@ -98,7 +98,8 @@ class Folder(msgspec.Struct, frozen=True):
 
     def names(self) -> list[str]:
         """Of all files, wherever they are; for starts, not for ticks."""
-        found = {p.name for p in self.here.iterdir()}
+        with os.scandir(self.here) as there:  # there may be many, and state is looked at every tick
+            found = {entry.name for entry in there}
         if self._objects is not None:
             found |= {key.rpartition("/")[2] for key in self._objects.keys(f"{self.key}/")}
         return sorted(found)

@@ -220,12 +220,7 @@ def _packed(frame: pl.DataFrame) -> bytes:
 
 
 def _finish(task: Task) -> bytes:
-    task.report.added = task.writer.close()
-    task.report.results = task.results.close()
-    task.report.pushed = task.pushed.close()
-    task.report.cpu_s = task.cpu_s
-    task.report.busy_s = time.perf_counter() - task.began
-    return msgspec.msgpack.encode(task.report)
+    return msgspec.msgpack.encode(task.close())
 
 
 def read_report(packed: bytes) -> TaskReport:
