@@ -45,7 +45,8 @@ from thalweg.engine.shared.ingest.task_landing import (
     Moved,
     Place,
     Written,
-    newest_before,
+    in_time,
+    late_below,
 )
 from thalweg.engine.shared.state.inputs import Landed, Partition
 from thalweg.engine.shared.state.names import LATE, REJECTED
@@ -229,14 +230,13 @@ class _Group:
         before = self._partition(stream, push.partition)
         if push.positions is None:
             first = (push.partition << PARTITION_BITS) + before.position
-            rows = rows.with_columns((first + pl.col(ROW)).alias(POS))
+            rows = rows.hstack([(rows[ROW] + first).alias(POS)])
         else:
             places = pl.Series(POS, push.positions, dtype=pl.Int64)
             rows = rows.with_columns(places.gather(rows[ROW]))
-        is_late = rows[TS] < newest_before(rows, before.newest) - stream.lateness
-        if push.adopted:
-            is_late = pl.repeat(False, rows.height, eager=True)
-        accepted, late = rows.filter(~is_late), rows.filter(is_late)[ROW].to_list()
+        accepted, late = rows, []
+        if not push.adopted:
+            accepted, late = in_time(rows, late_below(rows, before.newest, stream.lateness))
         section, content = self._write(accepted)
         own = int(rows[TS].max()) if rows.height else BEGINNING  # type: ignore[arg-type]
         promised = BEGINNING if push.promise is None else push.promise + stream.lateness
@@ -249,7 +249,7 @@ class _Group:
         """To where tuples wait for a tick: a file, or, as bytes, the book."""
         if not accepted.height:
             return None, None
-        tuples = accepted.drop(ROW)
+        tuples = accepted[[c for c in accepted.columns if c != ROW]]
         if self.room is None:
             self.room = MOST - self.store.inputs.bytes_in_book()
         if tuples.estimated_size() > min(FEW, self.room):
@@ -289,7 +289,7 @@ class _Group:
         push, inputs = judged.push, self.store.inputs
         name, partition = push.stream.name, push.partition
         floor = BEGINNING if push.adopted else inputs.floor(name)
-        below = judged.accepted.filter(pl.col(TS) < floor)[ROW].to_list()
+        _, below = in_time(judged.accepted, floor)
         accepted = judged.accepted.height - len(below)
         floor = floor if below else BEGINNING
         landed = Landed(name, partition, judged.newest, accepted, judged.section, floor)

@@ -93,12 +93,18 @@ def run_level(
     yield from ((to, boxes) for to, boxes in enumerate(outgoing) if boxes)
 
 
-def _open(packed: bytes) -> tuple[TickSpec, Plan]:
+def let_go(packed: bytes) -> None:
+    """Of what this process keeps between ticks, all that a tick did not need; nobody who waits for
+    the tick has to wait for this."""
     spec = msgspec.msgpack.decode(packed, type=TickSpec)
     bundles = {s.bundle for s in spec.segments}
     READER.keep_only(spec.files / "segments", bundles)
     (spec.files / "segments").forget(bundles)
     keep_families(spec.files, {g.families for g in spec.groups.values() if g.families is not None})
+
+
+def _open(packed: bytes) -> tuple[TickSpec, Plan]:
+    spec = msgspec.msgpack.decode(packed, type=TickSpec)
     return spec, load_plan(spec.files, spec.plan)
 
 
