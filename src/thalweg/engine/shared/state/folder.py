@@ -10,6 +10,7 @@ import os
 import time
 import uuid
 from collections.abc import Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -22,6 +23,7 @@ from thalweg.engine.shared.state.remote.objects import Objects, objects_at
 _WRITTEN_ONCE = ("segments", "landed", "results", "contents")
 # An executor's environment may say where its copies are, if not at the driver's path.
 CACHE = "THALWEG_CACHE"
+_AT_ONCE = 8  # requests
 _CACHED_S = 600.0  # a file that nobody lists may be one that is being written
 
 
@@ -80,6 +82,16 @@ class Folder(msgspec.Struct, frozen=True):
             fetched.write_bytes(self._fetched(self._objects, name))
             fetched.rename(path)  # several tasks may fetch it at once; each has all of it
         return path
+
+    def fetch(self, names: Iterable[str]) -> None:
+        """Have files here before somebody asks for one after the other: a store answers many
+        requests in the time of one."""
+        if self._objects is None:
+            return
+        missing = [name for name in set(names) if not (self._local / name).exists()]
+        if len(missing) > 1:
+            with ThreadPoolExecutor(min(_AT_ONCE, len(missing))) as pool:
+                list(pool.map(self.get, missing))
 
     def _fetched(self, objects: Objects, name: str) -> bytes:
         try:

@@ -54,6 +54,7 @@ def run_share(packed: bytes, number: int) -> bytes:
     """All rows of a tick in one task, for all runs or for its share of them (`shares`)."""
     spec, plan = _open(packed)
     task = Task(spec, plan, KERNELS, 0, 0)
+    task.fetch()
     if number == 0:
         _store_streams(task)
     mine = set(spec.shares[number]) if spec.shares else None
@@ -72,6 +73,7 @@ def run_level(
     """One level of a tick in one of several tasks; the last level's shipments are reports."""
     spec, plan = _open(packed)
     task = Task(spec, plan, KERNELS, number, level)
+    task.fetch()
     reports: list[bytes] = []
     for _, boxes in shipments:
         reports += boxes.pop(REPORTS, [])

@@ -84,6 +84,14 @@ class Task:
         for segment in spec.segments:
             self._by_table.setdefault(segment.table, []).append(segment)
 
+    def fetch(self) -> None:
+        """Have the state that it may need here, where it comes from a store."""
+        if not self.spec.files.store:
+            return
+        of = self.spec.segments
+        mine = {s.bundle for s in of if s.first <= self.high and s.last >= self.low}
+        (self.spec.files / "segments").fetch(mine)
+
     def evaluate(self, flow: Flow, op: ph.AnyOp) -> pl.DataFrame:
         """The operator's delta for the instants that become final in this tick."""
         key = (flow.name, self.plan.name_of(op))

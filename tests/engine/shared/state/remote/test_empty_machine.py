@@ -19,6 +19,7 @@ from tests.engine.shared.adapter import WAYS, Collect, divided, push
 from thalweg.cql import compile_script
 from thalweg.engine import reference
 from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.names import LATE, side_file
 from thalweg.engine.shared.state.remote import objects
 from thalweg.engine.shared.state.remote.book_log import Fenced
@@ -181,3 +182,24 @@ def test_files_that_nobody_lists_go_from_the_store_too(tmp_path, url, monkeypatc
     opened(tmp_path / "b", url).close()
     assert len(objects_at(url).keys("segments/")) < 100
     assert len(objects_at(url).keys("landed/")) < 100
+
+
+def test_a_first_tick_asks_for_all_its_state_at_once(tmp_path, url, monkeypatch):
+    before = opened(tmp_path / "a", url)
+    for ts in range(0, 60, 20):
+        before.landing.push(before.streams["S"], rows(ts, ts + 1, ts + 9))
+        before.run_to_end()
+    needed = {s.bundle for s in before.manifest}
+    before.close()
+    fetched, real = [], Folder.fetch
+
+    def fetch(folder, names):
+        real(folder, names)
+        fetched.append({p.name for p in folder.here.iterdir()})
+
+    monkeypatch.setattr(Folder, "fetch", fetch)
+    after = opened(tmp_path / "b", url)
+    after.landing.push(after.streams["S"], rows(70))
+    after.run_to_end()
+    assert len(needed) > 1
+    assert needed <= fetched[0]
