@@ -22,6 +22,7 @@ from bench.scale_driver import DriverPhases
 from bench.scale_events import Events
 from bench.scale_kafka import kafka_rows
 from bench.scale_paper import estimate, fitted
+from bench.scale_restart import restart_rows
 from bench.scale_store import STORE, store_rows
 from bench.scale_tasks import task_rows
 from bench.warm import warmed
@@ -35,6 +36,7 @@ from thalweg.engine.sources.feed import Feed
 from thalweg.experiments.report import Goal, Progress, Report
 
 PUSHES, BY_DRIVER, IN_TASKS = "pushes", "files, by the driver", "files, in tasks"
+PARTS = EXECUTORS, OBJECTS, STARTS, KAFKA = "executors", "store", "starts", "kafka"
 _MILLION = 1e6
 
 
@@ -44,11 +46,18 @@ class Parameters:
     ticks: int = 5  # measured, after one that nobody looks at
     joins: int = 40  # distinct ones, for large ticks
     executors: tuple[int, ...] = (1, 2)
+    warm_jobs: int = 100  # empty ones, after which the driver's JVM is what it stays
     tasks: tuple[int, ...] = (1, 2, 4, 16)
     filters: int = 1_000  # beside the join on Kafka's events
-    kafka_events: int = 1_000_000  # 0 for none
+    kafka_events: int = 1_000_000
     stored_events: tuple[int, ...] = (1_000, 200_000)  # a tick, with state in a store
+    state_mb: tuple[int, ...] = (100, 1_000)  # of starts
+    only: tuple[str, ...] = PARTS
     seed: int = 7
+
+    def __post_init__(self) -> None:
+        if unknown := [name for name in self.only if name not in PARTS]:
+            raise ValueError(f"there is no {', '.join(unknown)}: there are {', '.join(PARTS)}")
 
     @classmethod
     def quick(cls) -> Parameters:
@@ -56,56 +65,82 @@ class Parameters:
             events=100_000,
             ticks=2,
             joins=4,
+            warm_jobs=10,
             tasks=(1, 4, 16),
             kafka_events=100_000,
             stored_events=(1_000, 20_000),
+            state_mb=(20,),
         )
 
 
 def run(parameters: Parameters, progress: Progress) -> Report:
-    load = os.getloadavg()[0]
+    load, p = os.getloadavg()[0], parameters
     rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as name:
-        folder = Path(name)
-        made = Events(parameters.events, parameters.ticks + 1, parameters.seed, folder / "events")
-        for executors in parameters.executors:
-            with warmed(spark_session(f"local-cluster[{executors},1,2048]")) as spark:
-                for way in (PUSHES, BY_DRIVER, IN_TASKS):
-                    progress(f"{way}, {executors} executors")
-                    here = folder / f"{way}-{executors}".replace(" ", "-")
-                    rows += Measured(spark, executors, made, here, parameters).rows(way)
-        progress("one tick in more and more tasks")
-        sizes = (parameters.events, 5 * parameters.events)
-        tasks = task_rows(sizes, parameters.tasks, parameters.seed, folder / "tasks")
-        progress("state in an object store")
-        stored = store_rows(
-            parameters.stored_events, parameters.ticks, parameters.seed, folder / "stored"
-        )
-        kafka: list[dict[str, Any]] = []
-        if parameters.kafka_events:
-            progress("Kafka")
-            kafka = kafka_rows(
-                parameters.kafka_events, parameters.filters, parameters.seed, folder / "kafka"
-            )
-    paper = estimate(rows, tasks, parameters.events)
+    tasks: list[dict[str, Any]] = []
+    stored: list[dict[str, Any]] = []
+    kafka: list[dict[str, Any]] = []
     notes = [
         f"The machine's load was {load:.1f} when it began, on {os.cpu_count()} cores, which driver "
         "and executors share: speed-ups are by the clock, all else is processor time.",
         "Driver: the Python process and its JVM, without the executors'.",
-        f"What a task costs, by the number of tasks P, from the longest of each: {fitted(tasks)}.",
-        *paper.notes,
     ]
+    with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as name:
+        folder = Path(name)
+        if EXECUTORS in p.only:
+            rows = _cluster_rows(p, folder, progress)
+            progress("one tick in more and more tasks")
+            tasks = task_rows((p.events, 5 * p.events), p.tasks, p.seed, folder / "tasks")
+        if OBJECTS in p.only:
+            progress("state in an object store")
+            stored = store_rows(p.stored_events, p.ticks, p.seed, folder / "stored")
+        if STARTS in p.only:
+            progress("starts")
+            stored += restart_rows(p.state_mb, p.seed, folder / "starts")
+        if KAFKA in p.only:
+            progress("Kafka")
+            kafka = kafka_rows(p.kafka_events, p.filters, p.seed, folder / "kafka")
+    on_paper: list[dict[str, Any]] = []
+    if rows:
+        paper = estimate(rows, tasks, p.events)
+        on_paper = paper.rows
+        notes += [
+            "What a task costs, by the number of tasks P, from the longest of each: "
+            f"{fitted(tasks)}.",
+            *paper.notes,
+        ]
     return Report(
         "scale",
         "From two cores to many",
-        asdict(parameters),
-        [*rows, *tasks, *stored, *kafka, *paper.rows],
-        [*goals(rows, kafka), *_goals_of_store(stored)],
+        asdict(p),
+        [*rows, *tasks, *stored, *kafka, *on_paper],
+        [*(goals(rows) if rows else []), *_goals_of_kafka(kafka), *_goals_of_store(stored)],
         notes,
     )
 
 
-def goals(rows: list[dict[str, Any]], kafka: list[dict[str, Any]]) -> list[Goal]:
+def _cluster_rows(p: Parameters, folder: Path, progress: Progress) -> list[dict[str, Any]]:
+    """All ways in, on so many executors of one core each."""
+    rows = []
+    made = Events(p.events, p.ticks + 1, p.seed, folder / "events")
+    for executors in p.executors:
+        with warmed(spark_session(f"local-cluster[{executors},1,2048]")) as spark:
+            _run_in(spark.sparkContext, p.warm_jobs)
+            for way in (PUSHES, BY_DRIVER, IN_TASKS):
+                progress(f"{way}, {executors} executors")
+                here = folder / f"{way}-{executors}".replace(" ", "-")
+                rows += Measured(spark, executors, made, here, p).rows(way)
+    return rows
+
+
+def _run_in(context: Any, jobs: int) -> None:
+    """A site's JVM has run thousands of jobs, and a job costs one that has run few three times as
+    much: code that is still interpreted, and the compiler."""
+    nothing = context.parallelize([], context.defaultParallelism)
+    for _ in range(jobs):
+        nothing.mapPartitions(list).collect()
+
+
+def goals(rows: list[dict[str, Any]]) -> list[Goal]:
     def of(what: str, source: str, executors: int) -> dict[str, Any]:
         keys = (what, source, executors)
         return next(r for r in rows if (r["what"], r["source"], r["executors"]) == keys)
@@ -131,12 +166,16 @@ def goals(rows: list[dict[str, Any]], kafka: list[dict[str, Any]]) -> list[Goal]
         slow, quick = of(what, IN_TASKS, few), of(what, IN_TASKS, many)
         name = f"{title}, {many} executors over {few}"
         found.append(Goal(name, slow["seconds"] / quick["seconds"], 1.7, "times"))
-    for row in kafka:
-        if row["source"] == "kafka":
-            found += [
-                Goal("Kafka: CPU an event without the broker's", row["us/event"], 4, "us", False),
-                Goal("Kafka: events a second", row["events/s"], 300_000),
-            ]
+    return found
+
+
+def _goals_of_kafka(kafka: list[dict[str, Any]]) -> list[Goal]:
+    found = []
+    for row in (r for r in kafka if r["source"] == "kafka"):
+        found += [
+            Goal("Kafka: CPU an event without the broker's", row["us/event"], 4, "us", False),
+            Goal("Kafka: events a second", row["events/s"], 300_000),
+        ]
     return found
 
 

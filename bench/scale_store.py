@@ -38,7 +38,7 @@ def store_rows(sizes: tuple[int, ...], ticks: int, seed: int, folder: Path) -> l
     server = S3Server(folder / "s3")
     try:
         server.wait()
-        with _environment(credentials(server.port)):
+        with environment(credentials(server.port)):
             rows = []
             for events in sizes:
                 made = Events(events, ticks + 1, seed, folder / f"events-{events}")
@@ -137,7 +137,7 @@ class Requests:
 
 
 @contextmanager
-def _environment(values: dict[str, str]) -> Iterator[None]:
+def environment(values: dict[str, str]) -> Iterator[None]:
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

@@ -1,5 +1,6 @@
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
@@ -7,6 +8,7 @@ import pytest
 from tests.engine.site.conftest import OpenSite, rows, said
 
 from thalweg.cql import CqlError
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.site import Position, Site, SiteError, Unknown, WrongUse
 from thalweg.engine.sources.errors import SourceError
 from thalweg.engine.sources.feed import Feed
@@ -84,7 +86,7 @@ def test_what_was_pushed_before_a_restart_is_ticked_over_after_it(
     site = open_here()
     site.execute(S + "CREATE QUERY q AS SELECT a FROM S")
     site.settle()
-    monkeypatch.setattr(site.engine, "tick", lambda **_: None)
+    monkeypatch.setattr(site.engine, "tick_only", lambda **_: None)
     site.push("S", rows((1, 1), (2, 2)))
     site.close()
     again = open_here()
@@ -262,8 +264,9 @@ def test_results_that_are_no_longer_kept_are_not_passed_over_in_silence(
         site.results("q", Position(1, 0, 0))
     kept = [id_ for page in site.results("q") for id_ in page.ids()]
     assert kept == [Position(1, 3, 0), Position(1, 4, 0)]
-    files = sorted(p.name for p in (site.engine.folder / "results").iterdir())
-    assert [int(name.split("-")[0]) for name in files] == [5, 6]
+    files = {p.name for p in (site.engine.folder / "segments").iterdir()}
+    held = site.engine.store.outputs.files_of_state()
+    assert sorted(int(name.split("-")[0]) for name in held & files) == [5, 6]
     site.results("q", Position(1, 5))
 
 
@@ -344,3 +347,35 @@ def test_a_csv_file_without_a_column_is_refused_when_it_is_named(
     assert site.streams() == []
     file.write_text("")  # its first line may still be written
     site.execute(f"CREATE {kind} Trip (zon VARCHAR){stamp} FROM '{file}'")
+
+
+def test_rows_are_told_before_files_are_removed(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Removing files can take longer than a tick; who waits for its rows does not wait for that."""
+    site.execute(
+        S + "CREATE STREAM T (a INTEGER) TIMESTAMP BY ts;"
+        "CREATE QUERY q AS SELECT ISTREAM S.a FROM S [Range 5], T [Now] WHERE S.a = T.a"
+    )
+    site.push("S", rows((1, 7)))
+    site.push("T", rows((2, 8)))
+    site.settle()
+    told, real = threading.Event(), Folder.remove
+    waited: list[bool] = []
+
+    def remove(folder: Folder, names: Iterable[str]) -> None:
+        gone = list(names)
+        if gone and folder.path.endswith("segments"):
+            waited.append(told.wait(60))
+        real(folder, gone)
+
+    monkeypatch.setattr(Folder, "remove", remove)
+    site.push("S", rows((100, 9), (101, 0)))
+    site.push("T", rows((100, 9), (101, 0)))
+    for page in site.results("q", follow=True, timeout_s=30):
+        assert [c.row for c in page.changes()] == [(9,)]
+        told.set()
+        break
+    site.settle()
+    assert waited
+    assert all(waited)

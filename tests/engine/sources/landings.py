@@ -12,8 +12,8 @@ import polars as pl
 from thalweg.cql import compile_script
 from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.frames import FOREVER, names
+from thalweg.engine.shared.ingest.waiting import waiting
 from thalweg.engine.shared.state.names import REJECTED, side_file
-from thalweg.engine.shared.state.segments import read_section
 from thalweg.engine.sources import Feed, Source
 from thalweg.plan.catalog import StreamDef
 
@@ -45,8 +45,7 @@ class Landed:
 
     @property
     def frames(self) -> list[pl.DataFrame]:
-        sections = (landed.section for _, landed in self.engine.store.inputs.landed())
-        return [read_section(self.engine.landing.folder, s) for s in sections if s is not None]
+        return [frame for *_, frame in waiting(self.engine.store)]
 
     @property
     def rows(self) -> list[tuple]:

@@ -154,7 +154,10 @@ class SharedEngine:
 
     def close(self) -> None:
         with self._lock:
-            self.store.close()
+            try:
+                self.clear_away()
+            finally:
+                self.store.close()
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -435,6 +438,16 @@ class SharedEngine:
         a crash interrupted is run again as it was written down.
         """
         with self._lock:
+            done = self.tick_only(limit=limit, is_idle=is_idle, patient=patient)
+            self.clear_away()
+            return done
+
+    def tick_only(
+        self, *, limit: int | None = None, is_idle: IsIdle = never_idle, patient: bool = False
+    ) -> Tick | None:
+        """The same for those who call `clear_away` when they have told of it."""
+        with self._lock:
+            self.clear_away()
             began = time.perf_counter()
             cut = self.ticks.pending()
             begun = bool(self.roster.successors())
@@ -448,6 +461,11 @@ class SharedEngine:
             if begun:
                 self.grouping.queries_came()  # who has replaced another may be answered with others
             return done
+
+    def clear_away(self) -> None:
+        """Remove the files that the last tick has made superfluous."""
+        with self._lock:
+            self.ticks.clear_away()
 
     def run_to_end(self, *, limit: int | None = None) -> list[Tick]:
         """Ticks until nothing is left to do."""

@@ -16,6 +16,7 @@ import polars as pl
 from thalweg.engine.shared.expressions.translate import to_polars
 from thalweg.engine.shared.frames import POS, TS, H, name
 from thalweg.engine.shared.ingest.normalise import ROW, normalise
+from thalweg.engine.shared.ingest.waiting import waiting
 from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.state.manifest import Manifest
 from thalweg.engine.shared.state.names import stem_table
@@ -24,7 +25,6 @@ from thalweg.engine.shared.state.segments import (
     Section,
     Segment,
     SegmentReader,
-    read_section,
 )
 from thalweg.engine.shared.state.store import Store
 from thalweg.engine.shared.tick.messages import LANDED
@@ -56,7 +56,7 @@ def lacking(
     except BaseException:
         manifest.reread()
         raise
-    manifest.folder.remove({s.bundle for s in old} - {s.bundle for s in manifest})
+    manifest.folder.remove({s.bundle for s in old} - manifest.live())
     (store.files / LANDED).remove(before - store.inputs.landed_files())
     return ~filling.is_here
 
@@ -97,12 +97,11 @@ class _Filling:
         folder, inputs = self._store.files / LANDED, self._store.inputs
         writer = BundleWriter(folder, f"{uuid.uuid4().hex}.arrow")
         filled: dict[int, Section] = {}
-        for number, landed in inputs.landed():
-            if landed.stream == self._stream and landed.section is not None:
-                assert not landed.shift, "who feeds it knows the positions"
-                frame = self._filled(read_section(folder, landed.section))
-                if frame is not None:
-                    filled[number] = writer.write(frame)
+        for number, landed, came in waiting(self._store, self._stream):
+            assert not landed.shift, "who feeds it knows the positions"
+            frame = self._filled(came)
+            if frame is not None:
+                filled[number] = writer.write(frame)
         writer.close()
         inputs.move_landed(filled)
 

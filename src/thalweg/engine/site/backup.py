@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from thalweg.engine.shared.state.inputs import IN_BOOK
 from thalweg.engine.shared.state.names import side_file
 from thalweg.engine.shared.state.store import BOOK, Store
 from thalweg.engine.shared.tick.messages import LANDED
@@ -23,10 +24,11 @@ from thalweg.engine.site.errors import SiteError
 from thalweg.engine.site.lock import FolderLock
 
 _LISTED = {
-    "segments": "SELECT DISTINCT bundle FROM segments",
-    "results": "SELECT DISTINCT bundle FROM results",
+    "segments": "SELECT DISTINCT bundle FROM segments "
+    "UNION SELECT substr(bundle, 2) FROM results WHERE substr(bundle, 1, 1) = '+'",
+    "results": "SELECT DISTINCT bundle FROM results WHERE substr(bundle, 1, 1) <> '+'",
     "contents": "SELECT DISTINCT bundle FROM contents",
-    LANDED: "SELECT DISTINCT file FROM landed WHERE file IS NOT NULL",
+    LANDED: f"SELECT DISTINCT file FROM landed WHERE file IS NOT NULL AND file <> '{IN_BOOK}'",
 }
 
 

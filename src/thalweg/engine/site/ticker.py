@@ -101,10 +101,13 @@ class Ticker:
             self._woken.clear()
             left_s = self._pace.gather_s(began)
             landed_at, self._landed_at = self._landed_at, None
-            tick = self.engine.tick(limit=self.rows, is_idle=self.feeds.is_idle, patient=left_s > 0)
+            tick = self.engine.tick_only(
+                limit=self.rows, is_idle=self.feeds.is_idle, patient=left_s > 0
+            )
             if tick is not None:
                 self._pace.ticked(began)
                 self._done(tick, began if landed_at is None else landed_at)
+                self.engine.clear_away()
                 if tick.rows_in >= self.rows:
                     self._landed_at = landed_at  # it has left some
                 self._stop.wait(self._pace.pause_s(time.monotonic()))

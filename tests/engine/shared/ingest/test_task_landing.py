@@ -10,7 +10,7 @@ import pytest
 from thalweg.cql import compile_script
 from thalweg.engine.shared.ingest.landing import Landing
 from thalweg.engine.shared.ingest.task_landing import Moved, TaskLanding, Written
-from thalweg.engine.shared.state.segments import read_section
+from thalweg.engine.shared.ingest.waiting import waiting
 from thalweg.engine.shared.state.store import Store
 
 (S,) = compile_script(
@@ -36,11 +36,7 @@ class Here:
 
     def everything(self) -> dict[str, object]:
         landed = [x for _, x in self.store.inputs.landed()]
-        frames = [
-            read_section(self.landing.folder, x.section).filter(pl.col("_ts") >= x.floor)
-            for x in landed
-            if x.section is not None
-        ]
+        frames = [frame.filter(pl.col("_ts") >= x.floor) for _, x, frame in waiting(self.store)]
         aside = {
             p.parent.name: p.read_text()
             for p in sorted(self.store.folder.glob("*/*.jsonl"))

@@ -38,6 +38,7 @@ def _echo(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         resident_task, "run_share", lambda packed, share: b"%d:%s" % (share, packed)
     )
+    monkeypatch.setattr(resident_task, "let_go", lambda packed: None)
     monkeypatch.setattr(residents, "_FIRST_PAUSE_S", 0.05)
 
 

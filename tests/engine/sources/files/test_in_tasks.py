@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from tests.engine.sources.landings import Landed, stream_of
 
-from thalweg.engine.shared.state.segments import read_section
+from thalweg.engine.shared.ingest.waiting import waiting
 from thalweg.engine.sources.errors import SourceError
 from thalweg.engine.sources.feed import Feed
 from thalweg.engine.sources.files import in_tasks, opening
@@ -97,11 +97,8 @@ def _options(of: StreamDef) -> Options:
 def everything(taken: Landed) -> dict[str, Any]:
     engine = taken.engine
     frames = [
-        read_section(engine.landing.folder, x.section)
-        .filter(pl.col("_ts") >= x.floor)
-        .with_columns(pl.col("_pos") + x.shift)
-        for _, x in engine.store.inputs.landed()
-        if x.section is not None
+        frame.filter(pl.col("_ts") >= x.floor).with_columns(pl.col("_pos") + x.shift)
+        for _, x, frame in waiting(engine.store)
     ]
     aside = {
         str(p.relative_to(engine.folder)): [_shown(line) for line in p.read_text().splitlines()]

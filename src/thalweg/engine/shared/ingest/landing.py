@@ -6,7 +6,8 @@ and a batch is judged by them in the transaction that lists it. So a tuple that 
 effect, whatever ran meanwhile.
 
 Tuples are written to a file before that transaction, which stays short; pushes that come together
-share one file and one transaction (`group_commit`).
+share one file and one transaction (`group_commit`). Few tuples are in the transaction itself: to
+make a file of their own durable takes longer than all else.
 """
 
 from __future__ import annotations
@@ -44,15 +45,19 @@ from thalweg.engine.shared.ingest.task_landing import (
     Moved,
     Place,
     Written,
-    newest_before,
+    in_time,
+    late_below,
 )
 from thalweg.engine.shared.state.inputs import Landed, Partition
 from thalweg.engine.shared.state.names import LATE, REJECTED
-from thalweg.engine.shared.state.segments import BundleWriter, Section
+from thalweg.engine.shared.state.segments import BundleWriter, Section, packed
 from thalweg.engine.shared.state.store import Store
 from thalweg.engine.shared.tick.messages import LANDED
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.windows import BEGINNING, FOREVER
+
+FEW = 1 << 16  # bytes of a push that go into the book
+MOST = 1 << 22  # bytes that wait there for a tick, whose tasks all get them
 
 
 class Landing:
@@ -166,6 +171,7 @@ class _Judged:
     own_newest: int
     accepted: pl.DataFrame
     section: Section | None
+    content: bytes | None  # in place of the section
     late: list[int]  # places in the batch
 
 
@@ -180,6 +186,7 @@ class _Group:
     repeated: list[Push] = field(default_factory=list)
     finished: set[str] = field(default_factory=set)
     ids: set[tuple[str, str]] = field(default_factory=set)
+    room: int | None = None  # bytes of tuples that the book still takes, once somebody asks
 
     # --- before the transaction
 
@@ -223,21 +230,33 @@ class _Group:
         before = self._partition(stream, push.partition)
         if push.positions is None:
             first = (push.partition << PARTITION_BITS) + before.position
-            rows = rows.with_columns((first + pl.col(ROW)).alias(POS))
+            rows = rows.hstack([(rows[ROW] + first).alias(POS)])
         else:
             places = pl.Series(POS, push.positions, dtype=pl.Int64)
             rows = rows.with_columns(places.gather(rows[ROW]))
-        is_late = rows[TS] < newest_before(rows, before.newest) - stream.lateness
-        if push.adopted:
-            is_late = pl.repeat(False, rows.height, eager=True)
-        accepted, late = rows.filter(~is_late), rows.filter(is_late)[ROW].to_list()
-        section = self.writer.write(accepted.drop(ROW)) if accepted.height else None
+        accepted, late = rows, []
+        if not push.adopted:
+            accepted, late = in_time(rows, late_below(rows, before.newest, stream.lateness))
+        section, content = self._write(accepted)
         own = int(rows[TS].max()) if rows.height else BEGINNING  # type: ignore[arg-type]
         promised = BEGINNING if push.promise is None else push.promise + stream.lateness
         newest = max(before.newest, own, promised)
         after = Partition(newest, before.position + push.batch.height)
         self.partitions[stream.name, push.partition] = after
-        self.judged.append(_Judged(push, after.newest, own, accepted, section, late))
+        self.judged.append(_Judged(push, after.newest, own, accepted, section, content, late))
+
+    def _write(self, accepted: pl.DataFrame) -> tuple[Section | None, bytes | None]:
+        """To where tuples wait for a tick: a file, or, as bytes, the book."""
+        if not accepted.height:
+            return None, None
+        tuples = accepted[[c for c in accepted.columns if c != ROW]]
+        if self.room is None:
+            self.room = MOST - self.store.inputs.bytes_in_book()
+        if tuples.estimated_size() > min(FEW, self.room):
+            return self.writer.write(tuples), None
+        content = packed(tuples)
+        self.room -= len(content)
+        return None, content
 
     def _promise(self, stream: StreamDef, partition: int, newest: int) -> None:
         before = self._partition(stream, partition)
@@ -270,11 +289,11 @@ class _Group:
         push, inputs = judged.push, self.store.inputs
         name, partition = push.stream.name, push.partition
         floor = BEGINNING if push.adopted else inputs.floor(name)
-        below = judged.accepted.filter(pl.col(TS) < floor)[ROW].to_list()
+        _, below = in_time(judged.accepted, floor)
         accepted = judged.accepted.height - len(below)
         floor = floor if below else BEGINNING
         landed = Landed(name, partition, judged.newest, accepted, judged.section, floor)
-        number = inputs.land(landed)
+        number = inputs.land(landed, content=judged.content)
         if push.batch_id is not None:
             taken = Taken(push.batch_id, name, partition, judged.own_newest)
             with self.store.transaction() as db:

@@ -21,6 +21,7 @@ REFUSED, RAW = "_refused", "_raw"
 _BAD = "_bad"
 _DATE = re.compile(r"\s*\d{4}-\d\d-\d\d")
 _REJECTED = {ROW: pl.Int64(), "_reason": pl.String()}
+_NONE_REJECTED = pl.DataFrame(schema=_REJECTED)
 
 
 class IngestError(ValueError):
@@ -47,20 +48,43 @@ def normalise(stream: StreamDef, batch: pl.DataFrame) -> Normalised:
     wanted = [(_column(stream, given, f.name), f.type) for f in stream.fields]
     wanted.append((_column(stream, given, stream.timestamp), stream.timestamp_type))
     values = [fitted(pl.col(c), batch.schema[c], sql) for c, sql in wanted]
-    columns = [value.alias(name(i)) for i, value in enumerate(values)]
+    columns = [value.alias(name(i)) for i, value in enumerate(values[:-1])]
     if stream.is_relation:
         columns.append(_op(_column(stream, given, "op"), batch).alias(W))
+    columns.append(_instant(values[-1], stream).alias(TS))
     # The place counts the rows: all other columns may be constants.
     typed = batch.select(pl.int_range(pl.len(), dtype=pl.Int64).alias(ROW), *columns)
-    stamp = name(len(stream.fields))
-    typed = typed.with_columns(_instant(pl.col(stamp), stream).alias(TS)).drop(stamp)
+    if _is_clean(stream, batch, wanted, typed):
+        return Normalised(typed, _NONE_REJECTED)
     is_bad = _bad_rows(stream, batch, wanted, typed)
     if not is_bad.any():
-        return Normalised(typed, pl.DataFrame(schema=_REJECTED))
+        return Normalised(typed, _NONE_REJECTED)
     rest, came = typed.filter(is_bad), batch.filter(is_bad)
     reasons = [_reason(came, wanted, rest, i) for i in range(rest.height)]
     rejected = pl.DataFrame({ROW: rest[ROW], "_reason": reasons}, schema=_REJECTED)
     return Normalised(typed.filter(~is_bad), rejected)
+
+
+def _is_clean(
+    stream: StreamDef,
+    batch: pl.DataFrame,
+    wanted: Sequence[tuple[str, SqlType]],
+    typed: pl.DataFrame,
+) -> bool:
+    """Whether no row is bad, as the columns' own counts and bounds tell: most batches are small and
+    clean, and looking at each row costs them more than all else."""
+    stamps = typed[TS]
+    if not typed.height or stamps.null_count() or (stream.is_relation and typed[W].null_count()):
+        return False
+    if REFUSED in batch.columns and batch[REFUSED].null_count() < batch.height:
+        return False
+    low, high = stamps.min(), stamps.max()
+    if not -FURTHEST <= low <= high <= FURTHEST:  # type: ignore[operator]
+        return False
+    return all(
+        typed[name(i)].null_count() == batch[column].null_count()
+        for i, (column, _) in enumerate(wanted[:-1])
+    )
 
 
 def _bad_rows(

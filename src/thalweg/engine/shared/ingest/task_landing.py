@@ -15,6 +15,7 @@ from __future__ import annotations
 import uuid
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from thalweg.engine.shared.frames import POS, TS
@@ -101,9 +102,9 @@ class TaskLanding:
     def take(self, batch: pl.DataFrame) -> None:
         typed = normalise(self._stream, batch)
         first = (self._partition << PARTITION_BITS) + self._place.position + self._rows
-        rows = typed.rows.with_columns((first + pl.col(ROW)).alias(POS))
-        is_late = rows[TS] < self._late_below(rows)
-        accepted = rows.filter(~is_late)
+        rows = typed.rows.hstack([(typed.rows[ROW] + first).alias(POS)])
+        below = late_below(rows, self._newest, self._stream.lateness)
+        accepted, late = in_time(rows, np.maximum(below, self._place.floor))
         self._rows += batch.height
         if rows.height:
             self._newest = max(self._newest, int(rows[TS].max()))  # type: ignore[arg-type]
@@ -112,7 +113,7 @@ class TaskLanding:
             tuples = accepted.drop(ROW)
             section, by = self._writer.write(tuples), self._divided(tuples)
             self._pieces.append(Piece(section, accepted.height, low, self._newest, by))
-        self._late += lines_of(batch, rows.filter(is_late)[ROW].to_list(), {})
+        self._late += lines_of(batch, late, {})
         reasons = dict(typed.rejected.iter_rows())
         self._rejected += lines_of(batch, list(reasons), reasons)
 
@@ -123,10 +124,6 @@ class TaskLanding:
             stem_table(self._stream.name, of): self._writer.write(divided(tuples, of))
             for of in self._keys
         }
-
-    def _late_below(self, rows: pl.DataFrame) -> pl.Series:
-        own = newest_before(rows, self._newest) - self._stream.lateness
-        return own.clip(lower_bound=self._place.floor)
 
     def close(self) -> Written:
         self._writer.close()
@@ -149,6 +146,20 @@ class TaskLanding:
         return name
 
 
-def newest_before(rows: pl.DataFrame, newest: int) -> pl.Series:
-    """For each row the newest timestamp before it in its partition."""
-    return rows[TS].cum_max().shift(1, fill_value=BEGINNING).clip(lower_bound=newest)
+def late_below(rows: pl.DataFrame, newest: int, lateness: int) -> np.ndarray:
+    """For each row the instant below which it is late: by the newest timestamp before it in its
+    partition. On arrays, since each call of Polars costs as much as hundreds of rows."""
+    stamps = rows[TS].to_numpy()
+    before = np.empty_like(stamps)
+    before[:1] = newest
+    before[1:] = np.maximum(np.maximum.accumulate(stamps)[:-1], newest)
+    return before - lateness
+
+
+def in_time(rows: pl.DataFrame, below: np.ndarray | int) -> tuple[pl.DataFrame, list[int]]:
+    """The rows that are not late, and the places of the others in their batch."""
+    is_late = rows[TS].to_numpy() < below
+    if not is_late.any():
+        return rows, []
+    mask = pl.Series(is_late)
+    return rows.filter(~mask), rows[ROW].filter(mask).to_list()

@@ -23,7 +23,7 @@ from msgspec import structs
 from thalweg.engine.shared.frames import MEMBER, TS
 from thalweg.engine.shared.groups.families import of_member
 from thalweg.engine.shared.results.emission import Emission
-from thalweg.engine.shared.results.results import PUSHED, RESULTS, in_order
+from thalweg.engine.shared.results.results import PUSHED, RESULTS, in_order, located
 from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.segments import Section, Segment, read_section
 
@@ -53,8 +53,8 @@ class Part:
 
     def read(self, segment: Segment) -> pl.DataFrame:
         """What a segment has of it, in order, whatever the instants."""
-        section = Section(segment.bundle, segment.offset, segment.size)
-        frame = read_section(self.files / (PUSHED if self.is_pushed else RESULTS), section)
+        folder, found = located(self.files, segment, PUSHED if self.is_pushed else RESULTS)
+        frame = read_section(folder, Section(found.bundle, found.offset, found.size))
         if self.member == NO_MEMBER:
             return frame
         if not self.is_pushed:

@@ -18,8 +18,8 @@ class Connection(Protocol):
     def tick(self) -> tuple[int, bytes | None]: ...
 
 
-LISTED = "(SELECT value FROM json_each(?))"  # any number of names in one parameter
+LISTED = "(SELECT value FROM json_each(?))"  # any number of names or numbers in one parameter
 
 
-def listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str | int]) -> str:
     return msgspec.json.encode(list(names)).decode()

@@ -10,6 +10,7 @@ import os
 import time
 import uuid
 from collections.abc import Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -22,6 +23,7 @@ from thalweg.engine.shared.state.remote.objects import Objects, objects_at
 _WRITTEN_ONCE = ("segments", "landed", "results", "contents")
 # An executor's environment may say where its copies are, if not at the driver's path.
 CACHE = "THALWEG_CACHE"
+_AT_ONCE = 8  # requests
 _CACHED_S = 600.0  # a file that nobody lists may be one that is being written
 
 
@@ -81,6 +83,16 @@ class Folder(msgspec.Struct, frozen=True):
             fetched.rename(path)  # several tasks may fetch it at once; each has all of it
         return path
 
+    def fetch(self, names: Iterable[str]) -> None:
+        """Have files here before somebody asks for one after the other: a store answers many
+        requests in the time of one."""
+        if self._objects is None:
+            return
+        missing = [name for name in set(names) if not (self._local / name).exists()]
+        if len(missing) > 1:
+            with ThreadPoolExecutor(min(_AT_ONCE, len(missing))) as pool:
+                list(pool.map(self.get, missing))
+
     def _fetched(self, objects: Objects, name: str) -> bytes:
         try:
             return objects.get(self._key(name))
@@ -98,7 +110,8 @@ class Folder(msgspec.Struct, frozen=True):
 
     def names(self) -> list[str]:
         """Of all files, wherever they are; for starts, not for ticks."""
-        found = {p.name for p in self.here.iterdir()}
+        with os.scandir(self.here) as there:  # there may be many, and state is looked at every tick
+            found = {entry.name for entry in there}
         if self._objects is not None:
             found |= {key.rpartition("/")[2] for key in self._objects.keys(f"{self.key}/")}
         return sorted(found)

@@ -7,12 +7,16 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from thalweg.engine.shared.compile.encoding import CODEC
-from thalweg.engine.shared.state.connection import Connection
+from thalweg.engine.shared.state.connection import LISTED, Connection, listed
 from thalweg.engine.shared.state.names import Table, side_file
 from thalweg.engine.shared.state.segments import Section
 from thalweg.plan.catalog import StreamDef
 from thalweg.plan.expr import Expr
 from thalweg.plan.windows import BEGINNING, FOREVER
+
+# In place of a file's name: the tuples themselves are in the book. A version that does not know
+# this looks for such a file, and fails.
+IN_BOOK = ":book"
 
 Stems = dict[str, tuple[tuple[Expr, ...], ...]]  # stream -> the keys of its indexes
 
@@ -26,6 +30,8 @@ class Partition(NamedTuple):
 
 class Landed(NamedTuple):
     """Tuples of one partition that have landed, or a promise about them (no section).
+
+    Few tuples are in the book itself (`contents`), others in a file.
 
     Rows below the floor came too late: the floor was raised while their file was written. `shift`
     is to be added to positions: who wrote the file did not know how many tuples come before.
@@ -104,10 +110,17 @@ class Inputs:
 
     # --- landed tuples
 
-    def land(self, landed: Landed, divided: Mapping[Table, Section] | None = None) -> int:
+    def land(
+        self,
+        landed: Landed,
+        divided: Mapping[Table, Section] | None = None,
+        content: bytes | None = None,
+    ) -> int:
         """Gives the number under which it is listed; numbers grow. `divided` are the same tuples in
-        the order of SteMs."""
+        the order of SteMs, `content` are those that are in no file."""
         section = landed.section or Section("", 0, 0)
+        if content is not None:
+            section = Section(IN_BOOK, 0, len(content))
         with self._db.transaction() as db:
             listed = db.execute(
                 "INSERT INTO landed (stream, partition, newest, rows, file, start, size, floor) "
@@ -115,6 +128,9 @@ class Inputs:
                 (*landed[:4], section.file or None, section.offset, section.size, landed.floor),
             )
             number = int(listed.lastrowid or 0)
+            if content is not None:
+                held = (number, landed.stream, content)
+                db.execute("INSERT INTO landed_content VALUES (?, ?, ?)", held)
             if landed.shift:
                 shifted = (number, landed.stream, landed.shift)
                 db.execute("INSERT INTO shifted VALUES (?, ?, ?)", shifted)
@@ -135,6 +151,16 @@ class Inputs:
             for id_, s, p, new, rows, file, start, size, *more in self._db.all(sql)
         ]
 
+    def contents(self, numbers: Collection[int]) -> dict[int, bytes]:
+        """Of landed tuples, by number: those that are in the book itself."""
+        sql = f"SELECT landed, content FROM landed_content WHERE landed IN {LISTED}"
+        return dict(self._db.all(sql, listed(numbers)))
+
+    def bytes_in_book(self) -> int:
+        """Of landed tuples that are in the book itself."""
+        sql = "SELECT coalesce(sum(size), 0) FROM landed WHERE file = ?"
+        return int(self._db.all(sql, IN_BOOK)[0][0])
+
     def divided(self) -> dict[int, dict[Table, Section]]:
         """Of landed tuples, by number: where they lie in the order of SteMs."""
         found: dict[int, dict[Table, Section]] = {}
@@ -150,19 +176,22 @@ class Inputs:
                 "UPDATE landed SET file = ?, start = ?, size = ? WHERE id = ?",
                 [(*section, number) for number, section in sections.items()],
             )
-            db.executemany("DELETE FROM divided WHERE landed = ?", [(n,) for n in sections])
+            gone = [(number,) for number in sections]
+            db.executemany("DELETE FROM landed_content WHERE landed = ?", gone)
+            db.executemany("DELETE FROM divided WHERE landed = ?", gone)
 
     def take(self, ids: Iterable[int]) -> None:
         """These have been in a tick."""
         with self._db.transaction() as db:
             gone = [(i,) for i in ids]
             db.executemany("DELETE FROM landed WHERE id = ?", gone)
+            db.executemany("DELETE FROM landed_content WHERE landed = ?", gone)
             db.executemany("DELETE FROM shifted WHERE landed = ?", gone)
             db.executemany("DELETE FROM divided WHERE landed = ?", gone)
 
     def landed_files(self) -> set[str]:
         rows = self._db.all("SELECT DISTINCT file FROM landed WHERE file IS NOT NULL")
-        return {file for (file,) in rows}
+        return {file for (file,) in rows if file != IN_BOOK}
 
     def has_landed(self) -> bool:
         """Whether tuples or promises wait for a tick."""
@@ -351,8 +380,8 @@ class Inputs:
     def delete(self, stream: str) -> None:
         """A later stream of the same name starts from nothing."""
         tables = (
-            "partitions batches landed shifted divided resume_points watched watched_upto floors "
-            "set_aside stems kept_columns relations"
+            "partitions batches landed landed_content shifted divided resume_points watched "
+            "watched_upto floors set_aside stems kept_columns relations"
         )
         with self._db.transaction() as db:
             for table in tables.split():

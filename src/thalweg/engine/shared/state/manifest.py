@@ -1,7 +1,7 @@
 """The segments that count: SteMs and operator state, as of the last tick.
 
 A segment that the manifest does not list does not exist; a file goes when none of its segments is
-listed.
+listed, and it holds no results that are retained.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from thalweg.engine.shared.state.names import Table, state_owner, stem_stream
-from thalweg.engine.shared.state.segments import Segment
+from thalweg.engine.shared.state.segments import Segment, tick_of
 from thalweg.engine.shared.state.store import Store
 
 Segments = dict[tuple[str, int], Segment]
@@ -20,6 +20,8 @@ class Manifest:
         self._store = store
         self.folder = store.files / "segments"
         self.segments: Segments = {}
+        self._listed_before: set[str] = set()  # files that `clear_away` has to look at
+        self._with_results = store.outputs.files_of_state()
         self.reread()
 
     def __iter__(self) -> Iterator[Segment]:
@@ -40,11 +42,28 @@ class Manifest:
         )
 
     def replace(self, kept: Segments) -> None:
-        """The transaction is a fact; files that nobody needs go."""
-        before = {bundle for bundle, _ in self.segments}
+        """The transaction is a fact; files that nobody needs go with `clear_away`."""
+        self._listed_before.update(bundle for bundle, _ in self.segments)
         self.segments = kept
-        live = {bundle for bundle, _ in kept}
-        self.folder.replace(before, live)
+
+    def clear_away(self) -> None:
+        """Remove the files of segments that are listed no longer."""
+        before, self._listed_before = self._listed_before, set()
+        self.folder.replace(before, self.live())
+
+    def live(self) -> set[str]:
+        """The files that somebody needs."""
+        return {bundle for bundle, _ in self.segments} | self._with_results
+
+    def hold(self, files: Iterable[str]) -> None:
+        """The last tick's files in which there are results, too."""
+        self._with_results.update(files)
+
+    def let_go(self, files: Iterable[str], upto: int) -> None:
+        """Of these files, and of those of ticks up to one, the results are of no use any more."""
+        past = {f for f in self._with_results if tick_of(f) <= upto} if upto else set()
+        self._with_results -= past
+        self._listed_before.update(past, files)
 
     def adopt(self, segments: Iterable[Segment]) -> None:
         """State that no tick has written."""
@@ -66,7 +85,7 @@ class Manifest:
         gone = [key for key, owner in owners.items() if owner is not None and owner[0] not in flows]
         if gone:
             self.drop(self.segments[key] for key in gone)
-        self.folder.replace((), {bundle for bundle, _ in self.segments})
+        self.folder.replace((), self.live())
 
     def purge_stream(self, stream: str) -> None:
         """The SteMs of a stream that is dropped."""

@@ -10,7 +10,7 @@ import msgspec
 
 from thalweg.engine.shared.state.connection import Connection
 from thalweg.engine.shared.state.names import Table, content_table, result_table
-from thalweg.engine.shared.state.segments import Segment
+from thalweg.engine.shared.state.segments import Segment, file_of, is_beside
 from thalweg.plan.windows import BEGINNING
 
 Ranges = dict[str, tuple[int, int]]  # flow -> the instants [from, upto) of a tick
@@ -112,6 +112,11 @@ class Outputs:
 
     def content_bundles(self) -> set[str]:
         return {bundle for (bundle,) in self._db.all("SELECT DISTINCT bundle FROM contents")}
+
+    def files_of_state(self) -> set[str]:
+        """Those that hold results, too."""
+        rows = self._db.all("SELECT DISTINCT bundle FROM results")
+        return {file_of(bundle) for (bundle,) in rows if is_beside(bundle)}
 
     def bundles(self) -> set[str]:
         return {bundle for (bundle,) in self._db.all("SELECT DISTINCT bundle FROM results")}

@@ -54,6 +54,27 @@ class Segment(msgspec.Struct, frozen=True, array_like=True):
         return self.bundle, self.offset
 
 
+_BESIDE = "+"
+
+
+def beside(file: str) -> str:
+    """As the bundle of results: they are in a file of state."""
+    return _BESIDE + file
+
+
+def is_beside(bundle: str) -> bool:
+    return bundle.startswith(_BESIDE)
+
+
+def file_of(bundle: str) -> str:
+    return bundle.removeprefix(_BESIDE)
+
+
+def tick_of(file: str) -> int:
+    """The tick whose tasks have written a file."""
+    return int(file.split("-", 1)[0])
+
+
 class SegmentError(RuntimeError):
     """A segment that this version can't read."""
 
@@ -63,25 +84,64 @@ _LITTLE, _WASTE = 4096, 1.25  # bytes of texts; how much more is not worth a cop
 
 
 class BundleWriter:
-    """Writes frames into one new file; nothing counts before `close` has made it durable."""
+    """Writes frames into one new file; nothing counts before `close` has made it durable. With
+    `few`, so many bytes can be taken over by another file (`take_over`), and then have none."""
 
-    def __init__(self, folder: Folder, name: str) -> None:
+    def __init__(self, folder: Folder, name: str, *, few: int = 0) -> None:
         self.name = name
         self.segments: list[Segment] = []
-        self._folder = folder
+        self._folder, self._few = folder, few
         self._file: pa.OSFile | None = None
+        self._memory: pa.BufferOutputStream | None = None
 
     def write(self, frame: pl.DataFrame) -> Section:
-        if self._file is None:
-            self._file = pa.OSFile(str(self._folder.new(self.name)), "wb")
-        offset = self._file.tell()
-        columns = frame.to_arrow(compat_level=pl.CompatLevel.newest()).combine_chunks()
-        columns = _compact(frame, columns).replace_schema_metadata(_METADATA)
-        with pa.ipc.new_stream(self._file, columns.schema) as writer:
-            writer.write_table(columns)
-        size = self._file.tell() - offset
-        self._file.write(b"\0" * (-self._file.tell() % ALIGNMENT))
+        sink = self._sink
+        offset = sink.tell()
+        _write(frame, sink)
+        size = sink.tell() - offset
+        sink.write(b"\0" * (-sink.tell() % ALIGNMENT))
+        if self._memory is not None and self.size > self._few:
+            self._to_file()
         return Section(self.name, offset, size)
+
+    @property
+    def _sink(self) -> Any:
+        if self._file is None and self._memory is None:
+            if self._few:
+                self._memory = pa.BufferOutputStream()
+            else:
+                self._file = pa.OSFile(str(self._folder.new(self.name)), "wb")
+        return self._memory if self._file is None else self._file
+
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+        sink = self._memory if self._file is None else self._file
+        return 0 if sink is None else sink.tell()
+
+    @property
+    def is_few(self) -> bool:
+        return self._file is None
+
+    def take_over(self, other: BundleWriter) -> None:
+        """What another has written stands in this file, too."""
+        assert other.is_few, "it has a file"
+        if other._memory is None:
+            return
+        sink = self._sink
+        start, place = sink.tell(), beside(self.name)
+        sink.write(other._memory.getvalue())
+        other._memory = None
+        structs = msgspec.structs
+        other.segments[:] = [
+            structs.replace(s, bundle=place, offset=start + s.offset) for s in other.segments
+        ]
+
+    def _to_file(self) -> None:
+        if self._memory is not None:
+            self._file = pa.OSFile(str(self._folder.new(self.name)), "wb")
+            self._file.write(self._memory.getvalue())
+            self._memory = None
 
     def add(self, table: Table, frame: pl.DataFrame, low: int, high: int) -> Segment:
         """Append a frame that is already sorted."""
@@ -94,10 +154,29 @@ class BundleWriter:
         return segment
 
     def close(self) -> list[Segment]:
+        self._to_file()
         if self._file is not None:
             self._file.close()
             self._folder.keep(self.name)
         return self.segments
+
+
+def packed(frame: pl.DataFrame) -> bytes:
+    """A frame as the bytes of a section, for a place that is no file."""
+    sink = pa.BufferOutputStream()
+    _write(frame, sink)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def unpacked(content: bytes) -> pl.DataFrame:
+    return _frame(pa.py_buffer(content), 0, len(content))
+
+
+def _write(frame: pl.DataFrame, sink: Any) -> None:
+    columns = frame.to_arrow(compat_level=pl.CompatLevel.newest()).combine_chunks()
+    columns = _compact(frame, columns).replace_schema_metadata(_METADATA)
+    with pa.ipc.new_stream(sink, columns.schema) as writer:
+        writer.write_table(columns)
 
 
 def _compact(frame: pl.DataFrame, columns: pa.Table) -> pa.Table:

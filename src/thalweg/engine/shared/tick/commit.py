@@ -1,9 +1,13 @@
-"""The end of a tick: one transaction, then what is no longer needed goes."""
+"""The end of a tick: one transaction, then what is no longer needed goes.
+
+Removing files can take longer than the tick itself, and nobody who waits for its rows waits for
+that: whoever ticks calls `clear_away` once the rows are told.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from thalweg.engine.shared.frames import POS, TS, W
 from thalweg.engine.shared.ingest.side_files import set_aside
@@ -20,7 +24,7 @@ from thalweg.engine.shared.state.names import (
     stem_stream,
     stem_table,
 )
-from thalweg.engine.shared.state.segments import Segment
+from thalweg.engine.shared.state.segments import Segment, file_of, is_beside
 from thalweg.engine.shared.state.store import Store
 from thalweg.engine.shared.tick.cut import Cut
 from thalweg.engine.shared.tick.messages import LANDED, TaskReport
@@ -53,6 +57,7 @@ class Commit:
         self._store, self._manifest, self._results = store, manifest, results
         self._contents, self._readers = contents, readers
         self.retained_ticks = retained_ticks
+        self._left: list[Callable[[], None]] = []  # what removes files of the last tick
 
     def __call__(
         self,
@@ -99,11 +104,26 @@ class Commit:
             store.write_tick(cut.number, None)
         self._manifest.replace(kept)
         shaping.settle(joins)
-        (store.files / LANDED).remove(landed - store.inputs.landed_files())
-        (store.files / PUSHED).remove({s.bundle for r in reports for s in r.pushed})
-        self._results.expire(expired, {s.bundle for s in said})
+        taken = landed - store.inputs.landed_files()
+        pushed = {s.bundle for r in reports for s in r.pushed}
+        fresh = {s.bundle for s in said}
+        self._manifest.hold(map(file_of, filter(is_beside, fresh)))
+        self._manifest.let_go(map(file_of, filter(is_beside, pushed - fresh)), expired)
+        self._left += [
+            self._manifest.clear_away,
+            lambda: (store.files / LANDED).remove(taken),
+            lambda: (store.files / PUSHED).remove(b for b in pushed if not is_beside(b)),
+            lambda: self._results.expire(expired, fresh),
+        ]
         if expired:
-            self._contents.sweep()
+            self._left.append(self._contents.sweep)
+
+    def clear_away(self) -> None:
+        """Remove the files that the last tick has made superfluous; after a crash the next tick or
+        start does."""
+        left, self._left = self._left, []
+        for remove in left:
+            remove()
 
     def _expired(self, cut: Cut) -> int:
         """The last tick whose results go now; 0 if none does."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from thalweg.engine.shared.tick.resident_jobs import residents_of
 from thalweg.engine.shared.tick.residents import NoResidents
-from thalweg.engine.shared.tick.runner import REPORTS, Shipment, run_level, run_share
+from thalweg.engine.shared.tick.runner import REPORTS, Shipment, let_go, run_level, run_share
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
@@ -37,6 +37,11 @@ class InProcess:
         self.tasks = tasks
 
     def run(self, packed: bytes, tasks: int, levels: int, shares: int) -> list[bytes]:
+        reports = self._reports(packed, tasks, levels, shares)
+        let_go(packed)
+        return reports
+
+    def _reports(self, packed: bytes, tasks: int, levels: int, shares: int) -> list[bytes]:
         if tasks == 1:
             return [run_share(packed, number) for number in range(shares)]
         inboxes: list[list[Shipment]] = [[] for _ in range(tasks)]
@@ -107,14 +112,17 @@ class OnResidents:
 def _share(packed: bytes):  # type: ignore[no-untyped-def]
     def run(number: int, rows: Iterator[Shipment]) -> list[bytes]:
         list(rows)  # a worker is only used again if its input was read to the end
-        return [run_share(packed, number)]
+        report = run_share(packed, number)
+        let_go(packed)
+        return [report]
 
     return run
 
 
 def _level(packed: bytes, level: int):  # type: ignore[no-untyped-def]
     def run(number: int, shipments: Iterator[Shipment]) -> Iterator[Shipment]:
-        return run_level(packed, number, level, shipments)
+        yield from run_level(packed, number, level, shipments)
+        let_go(packed)
 
     return run
 

@@ -17,12 +17,13 @@ LANDED = "landed"  # the folder of tuples that wait for a tick
 class NewTuples(NamedTuple):
     """Tuples that have landed: those below the floor do not count, and to positions the shift is to
     be added. Where they are many, they also lie in the order of SteMs, so that a task reads what it
-    owns."""
+    owns. Where they are few, they are here themselves, and in no file."""
 
     section: Section
     floor: int
     shift: int
     divided: dict[Table, Section]
+    content: bytes | None = None
 
 
 class GroupSpec(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ from thalweg.engine.shared.tick.resident_channel import (
     Kind,
     Message,
 )
-from thalweg.engine.shared.tick.runner import run_share
+from thalweg.engine.shared.tick.runner import let_go, run_share
 
 SHARE_BYTES = 4  # at the start of a RUN
 
@@ -41,7 +41,10 @@ def reside(post: Post, attempt: int) -> None:
         try:
             channel.introduce(post.secret, Hello(post.number, attempt, os.getpid()))
             while (message := channel.receive(post.idle_s)) is not None:
-                channel.send(_answer(message))
+                answer = _answer(message)
+                channel.send(answer)
+                if answer.kind is Kind.DONE:
+                    let_go(message.body[SHARE_BYTES:])
         except Gone:
             return  # nobody waits for it any more
 

@@ -54,6 +54,7 @@ def run_share(packed: bytes, number: int) -> bytes:
     """All rows of a tick in one task, for all runs or for its share of them (`shares`)."""
     spec, plan = _open(packed)
     task = Task(spec, plan, KERNELS, 0, 0)
+    task.fetch()
     if number == 0:
         _store_streams(task)
     mine = set(spec.shares[number]) if spec.shares else None
@@ -72,6 +73,7 @@ def run_level(
     """One level of a tick in one of several tasks; the last level's shipments are reports."""
     spec, plan = _open(packed)
     task = Task(spec, plan, KERNELS, number, level)
+    task.fetch()
     reports: list[bytes] = []
     for _, boxes in shipments:
         reports += boxes.pop(REPORTS, [])
@@ -93,12 +95,18 @@ def run_level(
     yield from ((to, boxes) for to, boxes in enumerate(outgoing) if boxes)
 
 
-def _open(packed: bytes) -> tuple[TickSpec, Plan]:
+def let_go(packed: bytes) -> None:
+    """Of what this process keeps between ticks, all that a tick did not need; nobody who waits for
+    the tick has to wait for this."""
     spec = msgspec.msgpack.decode(packed, type=TickSpec)
     bundles = {s.bundle for s in spec.segments}
     READER.keep_only(spec.files / "segments", bundles)
     (spec.files / "segments").forget(bundles)
     keep_families(spec.files, {g.families for g in spec.groups.values() if g.families is not None})
+
+
+def _open(packed: bytes) -> tuple[TickSpec, Plan]:
+    spec = msgspec.msgpack.decode(packed, type=TickSpec)
     return spec, load_plan(spec.files, spec.plan)
 
 
@@ -220,12 +228,7 @@ def _packed(frame: pl.DataFrame) -> bytes:
 
 
 def _finish(task: Task) -> bytes:
-    task.report.added = task.writer.close()
-    task.report.results = task.results.close()
-    task.report.pushed = task.pushed.close()
-    task.report.cpu_s = task.cpu_s
-    task.report.busy_s = time.perf_counter() - task.began
-    return msgspec.msgpack.encode(task.report)
+    return msgspec.msgpack.encode(task.close())
 
 
 def read_report(packed: bytes) -> TaskReport:

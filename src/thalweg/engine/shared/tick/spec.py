@@ -75,10 +75,16 @@ def _landed(store: Store, cut: Cut) -> dict[str, list[NewTuples]]:
     """A cut's tuples by stream, in order of arrival."""
     wanted = set(cut.landed)
     found: dict[str, list[NewTuples]] = {}
-    divided = store.inputs.divided()
+    divided, contents = store.inputs.divided(), store.inputs.contents(cut.landed)
     for id_, landed in store.inputs.landed():
         if id_ in wanted and landed.section is not None:
-            new = NewTuples(landed.section, landed.floor, landed.shift, divided.get(id_, {}))
+            new = NewTuples(
+                landed.section,
+                landed.floor,
+                landed.shift,
+                divided.get(id_, {}),
+                contents.get(id_),
+            )
             found.setdefault(landed.stream, []).append(new)
     return found
 

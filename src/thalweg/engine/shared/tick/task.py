@@ -33,10 +33,10 @@ from thalweg.engine.shared.state.names import Table, state_table, stem_table
 from thalweg.engine.shared.state.segments import (
     BundleWriter,
     Mapped,
-    Section,
     Segment,
     SegmentReader,
     read_section,
+    unpacked,
 )
 from thalweg.engine.shared.tick.messages import (
     LANDED,
@@ -52,6 +52,7 @@ from thalweg.plan.windows import BEGINNING
 R = TypeVar("R")
 
 READER = SegmentReader()
+FEW = 1 << 18  # bytes of all that a task writes, to go into one file
 
 Kernels = Mapping[type, Callable[["Task", Flow, Any], pl.DataFrame]]
 
@@ -71,15 +72,25 @@ class Task:
         # A task that is tried again writes files of its own: the first try's may still be mapped.
         bundle = f"{spec.tick:010d}-{level}-{number}-{uuid.uuid4().hex[:8]}.arrow"
         self.writer = BundleWriter(spec.files / "segments", bundle)
-        # Results live as long as somebody may read them, state as long as it is needed.
-        self.results = BundleWriter(spec.files / "results", bundle)
-        self.pushed = BundleWriter(structs.replace(spec.files / "pushed", durable=False), bundle)
+        # Results live as long as somebody may read them, state as long as it is needed. So they are
+        # apart, but for few: one file is sooner durable than two, and keeps little for too long.
+        self.results = BundleWriter(spec.files / "results", bundle, few=FEW)
+        pushed = structs.replace(spec.files / "pushed", durable=False)
+        self.pushed = BundleWriter(pushed, bundle, few=FEW)
         self.report = TaskReport([], [], [], [], {})
         self.inbox: dict[str, list[pl.DataFrame]] = {}
         self._memo: dict[Any, Any] = {}
         self._by_table: dict[str, list[Segment]] = {}
         for segment in spec.segments:
             self._by_table.setdefault(segment.table, []).append(segment)
+
+    def fetch(self) -> None:
+        """Have the state that it may need here, where it comes from a store."""
+        if not self.spec.files.store:
+            return
+        of = self.spec.segments
+        mine = {s.bundle for s in of if s.first <= self.high and s.last >= self.low}
+        (self.spec.files / "segments").fetch(mine)
 
     def evaluate(self, flow: Flow, op: ph.AnyOp) -> pl.DataFrame:
         """The operator's delta for the instants that become final in this tick."""
@@ -151,6 +162,19 @@ class Task:
     def forget(self, segments: list[Segment]) -> None:
         self.report.removed.extend(s.key for s in segments)
 
+    def close(self) -> TaskReport:
+        """Make durable what it has written; gives what it has done."""
+        said = (self.results, self.pushed)
+        if all(w.is_few for w in said) and self.writer.size + sum(w.size for w in said) <= FEW:
+            for writer in said:
+                self.writer.take_over(writer)
+        self.report.added = self.writer.close()
+        self.report.results = self.results.close()
+        self.report.pushed = self.pushed.close()
+        self.report.cpu_s = self.cpu_s
+        self.report.busy_s = time.perf_counter() - self.began
+        return self.report
+
     # --- what is new
 
     def landed(self, stream: str) -> pl.DataFrame:
@@ -160,11 +184,14 @@ class Task:
     def _read_landed(self, stream: str) -> pl.DataFrame:
         empty = self.empty_tuples(stream)
         new = self.spec.landed.get(stream, ())
-        return concat([self._whole(n, n.section, empty) for n in new], empty)
+        return concat([self._whole(n, empty) for n in new], empty)
 
-    def _whole(self, new: NewTuples, section: Section, like: pl.DataFrame) -> pl.DataFrame:
-        rows = aligned(read_section(self.spec.files / LANDED, section), like)
-        return _in_place(rows, new)
+    def _whole(self, new: NewTuples, like: pl.DataFrame) -> pl.DataFrame:
+        if new.content is None:
+            rows = read_section(self.spec.files / LANDED, new.section)
+        else:
+            rows = unpacked(new.content)
+        return _in_place(aligned(rows, like), new)
 
     def landed_by(self, stream: str, table: Table) -> tuple[list[pl.DataFrame], pl.DataFrame]:
         """Of the new tuples, those that this task owns by a SteM's hash, with `_h`, from where they
@@ -175,7 +202,7 @@ class Task:
         for new in self.spec.landed.get(stream, ()):
             section = new.divided.get(table)
             if section is None:
-                rest.append(self._whole(new, new.section, empty))
+                rest.append(self._whole(new, empty))
                 continue
             rows = aligned(read_section(self.spec.files / LANDED, section), hashed)
             hashes = rows[H].to_numpy()

@@ -168,6 +168,10 @@ class Ticks:
             share_on_cpu(reports),
         )
 
+    def clear_away(self) -> None:
+        """Remove the files that the last tick has made superfluous."""
+        self._commit.clear_away()
+
     def _held(self, cut: Cut) -> dict[str, bytes]:
         """What the versions before those held."""
         found = ((r.name, r.replaces) for r in self._begun(cut))

@@ -19,7 +19,9 @@ from tests.engine.shared.adapter import WAYS, Collect, divided, push
 from thalweg.cql import compile_script
 from thalweg.engine import reference
 from thalweg.engine.shared.engine import SharedEngine
+from thalweg.engine.shared.state.folder import Folder
 from thalweg.engine.shared.state.names import LATE, side_file
+from thalweg.engine.shared.state.remote import objects
 from thalweg.engine.shared.state.remote.book_log import Fenced
 from thalweg.engine.shared.state.remote.objects import objects_at
 
@@ -75,9 +77,9 @@ CREATE QUERY q AS SELECT k, COUNT(*) AS n FROM S [Range 10] GROUP BY k;
 """
 
 
-def opened(folder: Path, url: str, outlet: Collect | None = None) -> SharedEngine:
+def opened(folder: Path, url: str, outlet: Collect | None = None, **options: int) -> SharedEngine:
     script = compile_script(SCRIPT)
-    engine = SharedEngine(folder, outlet=outlet or Collect(), objects=url)
+    engine = SharedEngine(folder, outlet=outlet or Collect(), objects=url, **options)
     engine.add_stream(*script.catalog.streams())
     engine.add_queries(script.queries)
     return engine
@@ -170,13 +172,34 @@ def test_a_stream_created_anew_has_its_own_tuples_set_aside(tmp_path, url):
     assert (opened(tmp_path / "c", url).folder / side_file("S", LATE)).read_bytes() == aside
 
 
-def test_files_that_nobody_lists_go_from_the_store_too(tmp_path, url):
-    engine = opened(tmp_path / "a", url)
+def test_files_that_nobody_lists_go_from_the_store_too(tmp_path, url, monkeypatch):
+    monkeypatch.setattr(objects, "_DISCARDED_AT_ONCE", 20)
+    engine = opened(tmp_path / "a", url, retained_ticks=10)
     for ts in range(0, 3_000, 20):
         engine.landing.push(engine.streams["S"], rows(ts))
         engine.run_to_end()
     engine.close()
     opened(tmp_path / "b", url).close()
-    objects = objects_at(url)
-    assert len(objects.keys("segments/")) < 100
-    assert len(objects.keys("landed/")) < 100
+    assert len(objects_at(url).keys("segments/")) < 100
+    assert len(objects_at(url).keys("landed/")) < 100
+
+
+def test_a_first_tick_asks_for_all_its_state_at_once(tmp_path, url, monkeypatch):
+    before = opened(tmp_path / "a", url)
+    for ts in range(0, 60, 20):
+        before.landing.push(before.streams["S"], rows(ts, ts + 1, ts + 9))
+        before.run_to_end()
+    needed = {s.bundle for s in before.manifest}
+    before.close()
+    fetched, real = [], Folder.fetch
+
+    def fetch(folder, names):
+        real(folder, names)
+        fetched.append({p.name for p in folder.here.iterdir()})
+
+    monkeypatch.setattr(Folder, "fetch", fetch)
+    after = opened(tmp_path / "b", url)
+    after.landing.push(after.streams["S"], rows(70))
+    after.run_to_end()
+    assert len(needed) > 1
+    assert needed <= fetched[0]
