@@ -17,7 +17,7 @@ from thalweg.cql.errors import FOLLOWS, Mistake, was_to_be_made
 from thalweg.cql.parser import parse_each
 from thalweg.engine.shared.replacing import CannotReplace
 from thalweg.engine.sinks.base import SinkError
-from thalweg.engine.site import Site
+from thalweg.engine.site import NotAtOnce, Site, SiteError
 from thalweg.engine.site.scripts import CompileEach, Script, Text
 from thalweg.engine.sources.errors import SourceError
 from thalweg.plan.nodes import PlanError
@@ -67,7 +67,7 @@ def submit_each(site: Site, pieces: Sequence[Piece], runs: Executes | None = Non
         return outcomes
     try:
         scripts = runs.execute_each(texts, compile_each)
-    except (SourceError, PlanError, SinkError, CannotReplace, Denied):
+    except (NotAtOnce, SourceError, PlanError, SinkError, CannotReplace, Denied):
         # One of them can't be registered though its text is right: each has to go by itself.
         for outcome, piece in zip(outcomes, pieces, strict=True):
             _one_by_one(site, runs, piece, outcome)
@@ -89,7 +89,7 @@ def _one_by_one(site: Site, runs: Executes, piece: Piece, outcome: Outcome) -> N
             continue
         except CqlError as error:
             found = [_following(d, piece.cql[:start]) for d in error.diagnostics]
-        except (PlanError, CannotReplace, Denied, TooFast) as error:
+        except (SiteError, PlanError, CannotReplace, Denied, TooFast) as error:
             found = [Mistake(str(error), (start, end)).diagnostic(text)]
         outcome.errors += _placed(found, piece)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.runtime.network.nodes import LiveNode, Shared
@@ -76,6 +77,135 @@ def test_a_view_of_another_node_is_read(nodes: dict[str, LiveNode]) -> None:
     b.cql("CREATE QUERY many AS SELECT COUNT(*) AS n FROM Dear")
     a.push("Bids", *({"ts": t, "item": t, "price": 5.0 * t} for t in range(1, 6)))
     eventually(lambda: bool(b.rows("many")) and b.values("many")[-1]["n"] == 2)
+
+
+def test_queries_at_other_nodes_go_over_to_a_view_that_is_replaced(
+    nodes: dict[str, LiveNode],
+) -> None:
+    a, b, c = nodes.values()
+    a.cql(STREAMS)
+    a.cql("CREATE VIEW Dear AS SELECT item, price FROM Bids [Range 10] WHERE price > 10")
+    b.cql("CREATE QUERY many AS SELECT COUNT(*) AS n FROM Dear")
+    done = c.cql("CREATE OR REPLACE VIEW Dear AS SELECT item, price FROM Bids [Range 10]")
+    assert [change["name"] for change in done["changes"]] == ["Dear"]
+    assert [n for n in done["notes"] if "many at b" in n]
+    (view,) = (d for d in a.node.directory.defined().values() if d.name == "Dear")
+    eventually(lambda: [v.text for v in b.node.site.catalog.views()] == [view.text])
+    a.push("Bids", *({"ts": t, "item": t, "price": 5.0 * t} for t in range(1, 6)))
+    eventually(lambda: bool(b.rows("many")) and b.values("many")[-1]["n"] == 4)
+    assert a.names("queries") == {"many": "b"}
+
+
+def test_a_new_query_reads_a_view_as_it_is_now(nodes: dict[str, LiveNode]) -> None:
+    """Also where an older query has made its node remember it as it was."""
+    a, b, _ = nodes.values()
+    a.cql(STREAMS)
+    a.cql("CREATE VIEW Dear AS SELECT item, price FROM Bids [Range 10] WHERE price > 10")
+    b.cql("CREATE QUERY old AS SELECT COUNT(*) AS n FROM Dear")
+    a.cql("CREATE OR REPLACE VIEW Dear AS SELECT item, price * 2 AS price FROM Bids [Range 10]")
+    b.cql("CREATE QUERY fresh AS SELECT COUNT(*) AS n FROM Dear")
+    b.cql("CREATE QUERY placed AS SELECT item, MAX(price) AS p FROM Dear GROUP BY item", "edge")
+    a.push("Bids", *({"ts": t, "item": 1, "price": 5.0 * t} for t in range(1, 6)))
+    eventually(lambda: bool(b.rows("fresh")) and b.values("fresh")[-1]["n"] == 4)
+    eventually(lambda: bool(b.rows("old")) and b.values("old")[-1]["n"] == 4)
+    eventually(lambda: bool(b.rows("placed")) and b.values("placed")[-1]["p"] == 40.0)
+
+
+def test_placed_queries_go_over_to_a_view_that_is_replaced_also_after_a_restart(
+    nodes: dict[str, LiveNode],
+) -> None:
+    a, b, c = nodes.values()
+    a.cql(STREAMS)
+    a.cql("CREATE VIEW Dear AS SELECT item, price FROM Bids [Range 10] WHERE price > 10")
+    a.cql("CREATE VIEW Dearest AS SELECT item, MAX(price) AS p FROM Dear GROUP BY item")
+    text = "AS SELECT item, p FROM Dearest WHERE item < 9"
+    b.cql(f"CREATE QUERY placed {text}", "edge")
+    a.cql(f"CREATE QUERY own {text}", "in-network")
+    movable = {"cql": f"CREATE QUERY other {text}"}
+    a.http.post("/queries", json=movable, headers={"thalweg-movable": "1"}).raise_for_status()
+    b.close()
+    a.cql("CREATE OR REPLACE VIEW Dear AS SELECT item, -price AS price FROM Bids [Range 10]")
+    b.open()
+    eventually(lambda: not b.node._views_read.behind() and not a.node._views_read.behind())
+    a.push("Bids", *({"ts": t, "item": 1, "price": 5.0 * t} for t in range(1, 6)))
+    for query in ("placed", "own", "other"):
+        eventually(lambda query=query: len(c.rows(query)) > 1)  # type: ignore[misc]
+        assert [row["p"] for row in c.values(query)[1:]] == [-5.0], "behind an end mark"
+
+
+def each(node: LiveNode, *texts: str) -> list[dict[str, Any]]:
+    """Statements as the command hands them in: each for itself."""
+    pieces = [{"cql": text, "name": f"{i}.cql"} for i, text in enumerate(texts)]
+    answer = node.http.post("/queries/bulk", json={"texts": pieces})
+    assert answer.is_success, answer.text
+    results: list[dict[str, Any]] = answer.json()["results"]
+    return results
+
+
+def test_statements_in_a_batch_mean_what_they_mean_in_the_whole_network(
+    nodes: dict[str, LiveNode],
+) -> None:
+    a, b, _ = nodes.values()
+    a.cql(STREAMS)
+    a.cql("CREATE VIEW Dear AS SELECT item, price FROM Bids [Range 10] WHERE price > 10")
+    b.cql("CREATE QUERY top AS SELECT MAX(price) AS p FROM Dear")
+    b.cql("SELECT item FROM Dear")  # q1
+    rough = "SELECT item, price FROM Bids [Range 20] TOLERANCE price 50 PERCENT PER item"
+    dropped, taken, replaced, fine, bare = each(
+        a,
+        "DROP VIEW Dear",
+        "CREATE STREAM top (x BIGINT) TIMESTAMP BY ts",
+        "CREATE OR REPLACE VIEW Dear AS SELECT item FROM Bids [Range 10]",
+        "CREATE VIEW Cheap AS SELECT item FROM Bids [Now] WHERE price < 3",
+        rough,
+    )
+    assert "still used by query top, query q1" in dropped["errors"][0]["message"]
+    assert "already is a query" in taken["errors"][0]["message"]
+    assert "query top could not stand on it" in replaced["errors"][0]["message"]
+    assert fine["created"] == ["Cheap"]
+    assert bare["queries"] == ["q2"]
+    (made,) = each(b, f"CREATE QUERY few AS {rough}")
+    assert made["queries"] == ["few"]
+    assert b.node.site.catalog.find("due/Bids") is not None
+
+
+def test_it_is_said_that_a_placed_query_that_is_replaced_runs_whole(
+    nodes: dict[str, LiveNode],
+) -> None:
+    a, b, _ = nodes.values()
+    a.cql(STREAMS)
+    b.cql("CREATE QUERY top AS SELECT item, MAX(price) AS p FROM Bids [Now] GROUP BY item", "edge")
+    done = b.cql("CREATE OR REPLACE QUERY top AS SELECT item FROM Bids [Now]", "edge")
+    assert [n for n in done["notes"] if "runs whole at b now; it was placed by edge" in n]
+
+
+def test_a_query_over_due_rows_may_read_them_through_a_view_of_another_node(
+    nodes: dict[str, LiveNode],
+) -> None:
+    a, b, _ = nodes.values()
+    a.cql(STREAMS)
+    rough = "SELECT item, price FROM Bids [Range 20] TOLERANCE price {} PERCENT PER item"
+    a.cql(f"CREATE VIEW Rough AS {rough.format(50)}")
+    b.cql("CREATE QUERY few AS SELECT item, price FROM Rough WHERE item > 0")
+    assert b.node.site.catalog.find("due/Bids") is not None
+    a.cql(f"CREATE OR REPLACE VIEW Rough AS {rough.format(200)}")
+    eventually(lambda: not b.node._views_read.behind())
+    a.push("Bids", *({"ts": t, "item": 1, "price": 5.0 * t} for t in range(1, 6)))
+    eventually(lambda: len(b.rows("few")) == 3)
+    assert [row["price"] for row in b.values("few")[1:]] == [5.0, 20.0], "behind an end mark"
+
+
+def test_a_view_that_a_query_elsewhere_could_not_stand_on_is_not_replaced(
+    nodes: dict[str, LiveNode],
+) -> None:
+    a, b, _ = nodes.values()
+    a.cql(STREAMS)
+    a.cql("CREATE VIEW Dear AS SELECT item, price FROM Bids [Range 10] WHERE price > 10")
+    b.cql("CREATE QUERY top AS SELECT MAX(price) AS p FROM Dear")
+    text = "CREATE OR REPLACE VIEW Dear AS SELECT item FROM Bids [Range 10]"
+    answer = a.http.post("/queries", json={"cql": text})
+    assert answer.status_code == 422
+    assert "query top could not stand on it" in answer.json()["detail"]
 
 
 def test_what_nothing_reads_any_more_is_not_sent(nodes: dict[str, LiveNode]) -> None:

@@ -27,6 +27,10 @@ class WrongUse(SiteError):
     """A call that makes no sense for what it names."""
 
 
+class NotAtOnce(SiteError):
+    """Of statements that were to be executed together: each has to go by itself."""
+
+
 class Busy(SiteError):
     """The engine is behind and can't take more for now."""
 

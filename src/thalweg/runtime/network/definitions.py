@@ -20,8 +20,11 @@ _ELSEWHERE = StreamDef("elsewhere", (Field("nothing", BIGINT),), "nothing", BIGI
 
 def network_catalog(defined: Mapping[str, Defined], own: Catalog) -> Catalog:
     """Own definitions, and those of others that are not among them. A view comes after what it
-    reads; one that reads what nobody has is left out."""
+    reads; one that reads what nobody has is left out. A copy of a view that has been replaced where
+    it stands counts for nothing."""
     found: dict[str, Definition] = dict(own.definitions)
+    for view in changed_views(own, defined):
+        del found[view.name.lower()]
     views: list[Defined] = []
     for key, entry in defined.items():
         if key in found:
@@ -45,7 +48,8 @@ def network_catalog(defined: Mapping[str, Defined], own: Catalog) -> Catalog:
         if len(waiting) == len(views):
             break
         views = waiting
-    return Catalog(found)
+    # A definition stands behind what it reads, and a copy where it stood.
+    return Catalog({k: found[k] for k in (*own.definitions, *found) if k in found})
 
 
 def stream_of(entry: Defined) -> StreamDef:
@@ -74,3 +78,24 @@ def needed_views(texts: Iterable[str], defined: Mapping[str, Defined]) -> list[D
     for text in texts:
         visit(text)
     return list(found.values())
+
+
+def changed_views(own: Catalog, defined: Mapping[str, Defined]) -> list[Defined]:
+    """Views of others of which there are copies here that are not as those are now; each behind
+    those that it reads itself."""
+    changed = {
+        key: entry
+        for view in own.views()
+        if (entry := defined.get(key := view.name.lower())) is not None
+        and entry.kind == VIEW
+        and entry.text != view.text
+    }
+    # A view of another node that had the name before is what a copy may be of.
+    renamed = {d.own_name.lower() for d in defined.values() if d.is_renamed} if changed else set()
+    ordered: dict[str, Defined] = {}
+    for key, entry in changed.items():
+        for each in (*needed_views([entry.text], defined), entry):
+            if (name := each.name.lower()) in changed and name not in renamed:
+                ordered[name] = each
+        assert key in ordered or key in renamed
+    return list(ordered.values())

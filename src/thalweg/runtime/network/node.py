@@ -13,17 +13,27 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from thalweg.cql import Script, compile_script
-from thalweg.engine.site import Site, WrongUse
+from thalweg.cql.parser import parse_each
+from thalweg.cql.syntax import CreateQuery
+from thalweg.engine.failures import FAILURES
+from thalweg.engine.site import NotAtOnce, Site, WrongUse
 from thalweg.engine.site.publications import is_mirror
 from thalweg.engine.site.scripts import CompileEach, Text
 from thalweg.engine.site.scripts import Script as SiteScript
 from thalweg.plan.catalog import Catalog, QueryDef, ViewDef
 from thalweg.plan.nodes import Node as Node_
+from thalweg.plan.nodes import Tolerant, walk
 from thalweg.runtime.data.fragments import Fragment
 from thalweg.runtime.data.server import DataServer
+from thalweg.runtime.network import views
 from thalweg.runtime.network.components import Components, Habits
-from thalweg.runtime.network.definitions import network_catalog, stream_of
-from thalweg.runtime.network.directory import FED, Defined, Directory
+from thalweg.runtime.network.definitions import (
+    changed_views,
+    needed_views,
+    network_catalog,
+    stream_of,
+)
+from thalweg.runtime.network.directory import FED, QUERY, Defined, Directory
 from thalweg.runtime.network.fragments.fragments import Fragments
 from thalweg.runtime.network.fragments.publishing import FragmentPublisher
 from thalweg.runtime.network.fragments.standing import Standing
@@ -52,7 +62,7 @@ from thalweg.runtime.network.statements import named
 from thalweg.runtime.network.trees.fidelity import LiveFidelity
 from thalweg.runtime.network.trees.passing import Passing
 from thalweg.runtime.network.trees.relaying import Relaying
-from thalweg.runtime.network.views import drop_unused_views, views_for
+from thalweg.runtime.network.views_read import ViewsRead, replaced_by_itself
 from thalweg.runtime.swap.definitions import SWAP
 from thalweg.runtime.swap.opening import Opening
 
@@ -88,6 +98,7 @@ class Node:
         self.fragments = Fragments(self.name, site, mirrors, self.succession)
         parts = site, directory, mirrors, self.fragments, self.tasks
         self.planning = Planning(*parts, self.meter, self.limits, self.own, self.catalog)
+        self._views_read = ViewsRead(site, self.own)
         self._standing = Standing(
             *parts,
             self.own,
@@ -154,6 +165,8 @@ class Node:
         if self.deciding is not None:
             self.deciding.attach(self)
         self.fidelity.start()
+        self._views = views.Follower(self.follow_views)
+        self._views.start()
 
     def _scripts(self) -> Scripts:
         parts = self.directory, self.planning, self.own, self.catalog
@@ -186,6 +199,7 @@ class Node:
     def close(self) -> None:
         parts = self.trees, self.succession, self.joins, self.copies, self.draining, self.watcher
         more = self.deciding, self.fidelity, self.balancing, self.partnering, self.replacing
+        self._views.close()
         for part in (*parts, *more):
             if part is not None:
                 part.close()
@@ -258,14 +272,20 @@ class Node:
         self.own.check_read(text)
         text = self.own.as_here(text)
         with self._lock:
+            self.renew_views([text])
             elsewhere = self.own.elsewhere()
             script = compile_script(text, self.catalog(), name=name)
             check_not_reserved(script)
+            if None in (s.name for s in parse_each(text)[0] if isinstance(s, CreateQuery)):
+                text = named(text, (q.name for q in script.queries))
             due = Labelled(text)
             if self.computing.engine is None:
                 due = self.labels.script(script, text, elsewhere)
-            with (
-                self._opened([script], [text], elsewhere | due.entries, due.queries) as opened,
+            for query in script.queries:
+                if query.name in due.queries or self.computing.engine is not None:
+                    self._views_read.write(query.name, query.text)
+            with (  # of what is left to compile: a query over due rows is written as a plan
+                self._opened([script], [due.text], elsewhere | due.entries, due.queries) as opened,
                 ExitStack() as held,
             ):
                 made = rewritten(script, due.text, opened.pasts, self.computing, held)
@@ -273,7 +293,49 @@ class Node:
                 done = self.site.execute(
                     before + made.text, name=name, folder=folder, pasts=made.pasts
                 )
-            return self._told([(done, script)])[0]
+            told = views.told(script, elsewhere, self.name, self._views_read.behind())
+            return self._told([(done, script)], (*told, *self._placed_no_more(script)))[0]
+
+    def _placed_no_more(self, script: Script) -> Iterator[str]:
+        for name in (c.definition.name for c in script.changes if c.replaced is not None):
+            if (task := self.tasks.of(name)) is not None:
+                yield (
+                    f"{name} runs whole at {self.name} now; it was placed by {task.strategy}: DROP "
+                    "it, and submit it again, to have it placed anew"
+                )
+
+    def follow_views(self) -> None:
+        """Queries of this node go over to views that have been replaced, here or elsewhere. Raises
+        CqlError, SiteError."""
+        self.renew_views()
+        failed: BaseException | None = None
+        for query in self._views_read.behind():
+            try:
+                self.execute(replaced_by_itself(query))
+            except FAILURES as error:  # the others need not wait
+                failed = error
+        if failed is not None:
+            raise failed
+
+    def renew_views(self, texts: Sequence[str] | None = None) -> None:
+        """Replace the copies of views that have been replaced where they stand, and with them the
+        queries over these; with `texts`, only if these read them. Raises CqlError, SiteError."""
+        if not changed_views(self.site.catalog, self.own.elsewhere()):
+            return
+        with self._lock:
+            elsewhere, own = self.own.elsewhere(), self.site.catalog
+            if texts is not None:
+                read = {v.name for v in needed_views(texts, elsewhere)}
+                if not any(v.name in read for v in changed_views(own, elsewhere)):
+                    return
+            found = views.renewal(own, elsewhere)
+            if found is None:
+                return
+            text, script = found
+            with self._opened([script], [text], elsewhere) as opened:
+                before = "".join(f"{t}; " for t in opened.texts)
+                done = self.site.execute(before + text, pasts=opened.pasts)
+            self._told([(done, script)])
 
     def place(
         self,
@@ -291,6 +353,7 @@ class Node:
         script = compile_script(text, self.catalog(), name=name)
         if not script.queries:
             return script  # it is there
+        self._views_read.write(script.queries[0].name, script.queries[0].text)
         assembling = None
         if task is not None and task.strategy == SWAP:
             assembling = partial(self._swapping.assembled, task=task)
@@ -316,10 +379,13 @@ class Node:
             elsewhere = self.own.elsewhere()
             for each in texts:
                 self.own.check_read(each.cql)
+            self.renew_views([t.cql for t in texts])
             cql = [self.own.as_here(t.cql) for t in texts]
             scripts = compiler(cql, self.catalog())
             for script in scripts:
                 check_not_reserved(script)
+            if any(map(self._goes_by_itself, scripts)):
+                raise NotAtOnce("each statement has to go by itself")
             if self.computing.engine is not None and any(s.queries for s in scripts):
                 raise WrongUse(f"{self.name} takes queries one by one: its engine is another")
             texts = [
@@ -330,6 +396,16 @@ class Node:
                 before = Text("".join(f"{t};\n" for t in opened.texts))
                 _, *done = self.site.execute_each([before, *texts], compiler, opened.pasts)
             return self._told(list(zip(done, scripts, strict=True)))
+
+    def _goes_by_itself(self, script: SiteScript) -> bool:
+        """What the site, which knows its own definitions only, would take otherwise than the
+        network; and what needs more than a statement of its own."""
+        replaced = [c.replaced for c in script.changes if c.replaced is not None]
+        return (
+            bool(script.errors)
+            or any(isinstance(d, ViewDef) or self.tasks.of(d.name) for d in replaced)
+            or any(isinstance(n, Tolerant) for q in script.queries for n in walk(q.plan))
+        )
 
     @contextmanager
     def _opened(
@@ -347,22 +423,29 @@ class Node:
             for c in s.changes
             if not c.dropped
         ]
-        reading = [d for d in made if isinstance(d, QueryDef | ViewDef)]
+        # A view that is replaced is read by queries of others, too: that is for them.
+        others = {k for k, d in elsewhere.items() if d.kind == QUERY}
+        kinds = QueryDef | ViewDef
+        reading = [d for d in made if isinstance(d, kinds) and d.name.lower() not in others]
         with self.mirrors.opened(reading, elsewhere) as mirrored:
-            mirrored.texts.extend(views_for(self.site, texts, elsewhere))
+            mirrored.texts.extend(views.views_for(self.site, texts, elsewhere))
             yield mirrored
 
-    def _told(self, pairs: Sequence[tuple[SiteScript, SiteScript]]) -> list[Script]:
+    def _told(
+        self, pairs: Sequence[tuple[SiteScript, SiteScript]], more: Iterable[str] = ()
+    ) -> list[Script]:
         """The network learns what has changed. What was done for the sake of a user's statements is
-        left out: scripts as the site has executed them, beside those of the user."""
+        left out: scripts as the site has executed them, beside those of the user, with `more`
+        notes."""
         told = []
         for done, script in pairs:
             own = {c.definition.name for c in script.changes}
             changes = tuple(c for c in done.changes if c.definition.name in own)
             assert isinstance(done, Script)
-            told.append(replace(done, changes=changes, warnings=script.warnings))  # type: ignore[arg-type]
+            notes = (*done.notes, *more)
+            told.append(replace(done, changes=changes, warnings=script.warnings, notes=notes))  # type: ignore[arg-type]
         everything = [c for script in told for c in script.changes]
-        self.own.tell(everything)
+        self.own.tell([c for c in everything if c.dropped or self.own.is_own(c.definition)])
         gone = [c for c in everything if c.dropped or c.replaced is not None]
         for change in gone:
             self.tasks.delete(change.definition.name)
@@ -371,7 +454,7 @@ class Node:
         return told
 
     def _drop_unused(self) -> None:
-        drop_unused_views(self.site, self.own.elsewhere())
+        views.drop_unused_views(self.site, self.own.elsewhere())
         self._give_back()
 
     def _give_back(self) -> None:

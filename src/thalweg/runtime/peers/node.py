@@ -80,6 +80,9 @@ class PeerNode(Node):
     def execute_each(self, texts: Sequence[Text], compiler: CompileEach) -> list[Script]:
         raise NotImplementedError("peers take statements one by one")
 
+    def follow_views(self) -> None:
+        """Peers' queries are not replaced while they stand."""
+
     def _known(self) -> Known:
         return Known(self.address, self.peers.readers, self.peers.rate)
 
