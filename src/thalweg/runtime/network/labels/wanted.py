@@ -1,0 +1,33 @@
+"""Which classes' rows are wanted of a stream of due rows, by those who read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thalweg.cql.bind.dependencies import dependents
+from thalweg.engine.shared.state.names import LABEL
+from thalweg.plan.catalog import Catalog, StreamDef
+from thalweg.plan.wanted_rows import wanted_rows
+from thalweg.runtime.data.profiles import conditions_of
+from thalweg.runtime.network.labels.labels import numbers_in
+
+Numbers = frozenset[int] | None  # None: all of them
+
+
+def numbers_of(due: StreamDef, where: Sequence[str] | None) -> Numbers:
+    """By the conditions of a reader."""
+    conditions = None if where is None else conditions_of(due, where)
+    return None if conditions is None else numbers_in(conditions, _label(due))
+
+
+def numbers_read(due: StreamDef, catalog: Catalog) -> list[Numbers]:
+    """By each query here that reads the stream."""
+    found = []
+    for reader in dependents(due, catalog):
+        conditions = wanted_rows(reader.plan, due.name)
+        found.append(None if conditions is None else numbers_in(conditions, _label(due)))
+    return found
+
+
+def _label(due: StreamDef) -> int:
+    return next(i for i, f in enumerate(due.fields) if f.name == LABEL)
