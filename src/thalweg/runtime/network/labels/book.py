@@ -25,6 +25,7 @@ from thalweg.plan.encoding import EncodingError
 from thalweg.plan.nodes import Tolerant
 from thalweg.plan.travelling import decode_plan, rebound
 from thalweg.plan.windows import BEGINNING
+from thalweg.runtime.data.routes import Handed, Route
 
 
 class Class(msgspec.Struct, frozen=True, array_like=True):
@@ -112,13 +113,30 @@ class Book(msgspec.Struct, frozen=True, dict=True):
         """The classes that have begun by then."""
         return [c for c in self.classes if c.generation <= generation]
 
-    def words(self, generation: int) -> dict[int, str]:
+    def words(self, generation: int) -> Mapping[int, str]:
         """By class: how labels say it from a generation on."""
-        found: dict[int, list[str]] = {}
-        for start in self.starts:
-            if start.generation <= generation:
-                found.setdefault(start.class_, []).append(str(start.number))
-        return {class_: ",".join(numbers) for class_, numbers in found.items()}
+        if generation not in self._words:
+            found: dict[int, list[str]] = {}
+            for start in self.starts:
+                if start.generation <= generation:
+                    found.setdefault(start.class_, []).append(str(start.number))
+            self._words[generation] = {c: ",".join(numbers) for c, numbers in found.items()}
+        return self._words[generation]
+
+    @cached_property
+    def _words(self) -> dict[int, dict[int, str]]:
+        return {}
+
+    @cached_property
+    def routes(self) -> tuple[Route, ...]:
+        """By which the stream is fed: a generation is as a publication."""
+        made = []
+        for place, g in enumerate(self.generations):
+            fresh = self.fresh(g.number)
+            complete = self.complete_from(fresh) if fresh else g.since
+            past = Handed(None, complete)
+            made.append(Route(g.name, since=g.since, past=past, hands_over=place > 0))
+        return tuple(made)
 
     def gone_below(self, start: Start) -> int:
         """Of what a start has let through, what is older is gone."""

@@ -40,7 +40,7 @@ from thalweg.plan.travelling import encode_plan
 from thalweg.plan.windows import BEGINNING, FOREVER
 from thalweg.runtime.data.holding import ORPHANED_S
 from thalweg.runtime.data.messages import Label, LabelledAs
-from thalweg.runtime.data.routes import Handed, Place, Route, decode_place
+from thalweg.runtime.data.routes import Place, Route, decode_place
 from thalweg.runtime.data.server import CannotPublish
 from thalweg.runtime.data.statements import mirror_text, quoted
 from thalweg.runtime.network.labels import keeping
@@ -329,17 +329,7 @@ class Labelling:
         return LabelSource(due, self)
 
     def routes(self, due: StreamDef) -> tuple[Route, ...]:
-        book = self.book(due.name)
-        if not book.generations:
-            return (Route("1"),)
-        routes = []
-        for place, g in enumerate(book.generations):
-            fresh = book.fresh(g.number)
-            complete = book.complete_from(fresh) if fresh else g.since
-            routes.append(
-                Route(g.name, since=g.since, past=Handed(None, complete), hands_over=place > 0)
-            )
-        return tuple(routes)
+        return self.book(due.name).routes or (Route("1"),)
 
     def switched(self, due: str, name: str) -> None:
         """All that was before a generation is over."""
