@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +30,7 @@ from thalweg.plan.travelling import encode_plan
 from thalweg.runtime.data.messages import Label
 from thalweg.runtime.network.labels.labelling import Labelling
 from thalweg.runtime.network.labels.labels import due_name
-from thalweg.runtime.network.labels.passing import Passing
+from thalweg.runtime.network.labels.passing import Due, Passing
 
 STREAM = "CREATE STREAM Price (symbol INTEGER, price DOUBLE) TIMESTAMP BY ts BIGINT;\n"
 _READER = "below"
@@ -134,10 +132,10 @@ def _labelled(p: Parameters, classes: int) -> list[dict[str, Any]]:
             found = []
             for rows in (p.rows, 1):
                 below.take(prices.rows(rows))
-                spent.seconds, came = 0.0, below.rows
+                spent.seconds, spent.due, came = 0.0, 0, below.rows
                 total = sum(below.take(prices.rows(rows)) for _ in range(p.ticks))
                 came = below.rows - came
-                found.append(_row(p, classes, ELSEWHERE, rows, spent.seconds, total, came))
+                found.append(_row(p, classes, ELSEWHERE, rows, spent, total, came))
             return found
         finally:
             site.close()
@@ -186,7 +184,7 @@ def _queries(p: Parameters, classes: int) -> dict[str, Any]:
             engine.run_to_end()
             total += time.process_time() - began
         engine.close()
-    return _row(p, classes, HERE, p.rows, spent.seconds, total)
+    return _row(p, classes, HERE, p.rows, spent, total)
 
 
 def _row(
@@ -194,7 +192,7 @@ def _row(
     classes: int,
     readers: str,
     rows: int,
-    deciding_s: float,
+    spent: _Spent,
     total_s: float,
     due: int | None = None,
 ) -> dict[str, Any]:
@@ -204,29 +202,27 @@ def _row(
         "rows a tick": rows,
         "keys": p.symbols,
         "due, a tick": None if due is None else due / p.ticks,
-        "deciding, µs a row": round(deciding_s / (rows * p.ticks) * 1e6, 1),
+        "classes, a row": None if due is None else spent.due / (rows * p.ticks),
+        "deciding, µs a row": round(spent.seconds / (rows * p.ticks) * 1e6, 1),
         "tick, CPU s": round(total_s / p.ticks, 4),
     }
 
 
 class _Spent:
-    """CPU seconds of this thread's in a method."""
+    """CPU seconds of a thread's in a method, and for how many classes rows were due."""
 
     def __init__(self, of: type, method: str) -> None:
-        self._of, self._method, self.seconds = of, method, 0.0
-
-    @contextmanager
-    def _timed(self) -> Iterator[None]:
-        began = time.thread_time()
-        yield
-        self.seconds += time.thread_time() - began
+        self._of, self._method, self.seconds, self.due = of, method, 0.0, 0
 
     def __enter__(self) -> None:
         self._kernel = kernel = getattr(self._of, self._method)
 
         def timed(*args: Any) -> Any:
-            with self._timed():
-                return kernel(*args)
+            began = time.thread_time()
+            found = kernel(*args)
+            self.seconds += time.thread_time() - began
+            self.due += len(found.row) if isinstance(found, Due) else 0
+            return found
 
         setattr(self._of, self._method, timed)
 

@@ -154,7 +154,13 @@ def with_joined_words(conditions: Iterable[Expr]) -> frozenset[Expr]:
         ((part, (column, words)),) = texts
         rest = [p for p in parts if p != part]
         found.setdefault((column, frozenset(rest)), (set(), rest))[0].update(words)
-    joined = {conjunction([_has_any(c, words), *rest]) for (c, _), (words, rest) in found.items()}
+    joined = set[Expr]()
+    for (column, _), (words, rest) in found.items():
+        # Who asks for more than a word asks for nothing that the word alone does not.
+        alone, _ = found.get((column, frozenset()), (set[str](), ()))
+        left = words - alone if rest else words
+        if left:
+            joined.add(conjunction([_has_any(column, left), *rest]))
     return frozenset(others | joined)
 
 

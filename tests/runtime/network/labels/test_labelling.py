@@ -176,7 +176,7 @@ steps = st.one_of(
     pushes,
     st.tuples(st.just("read"), st.sampled_from(CLASSES)),
     st.tuples(st.just("read"), st.sampled_from(CLASSES[:2])),
-    st.tuples(st.sampled_from(["again", "let go", "keep", "wait"]), st.none()),
+    st.tuples(st.sampled_from(["again", "let go", "wait"]), st.none()),
     st.tuples(st.just("leave"), st.integers(0, 9)),
 )
 

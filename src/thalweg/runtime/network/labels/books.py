@@ -66,4 +66,5 @@ def _book(due: str) -> str:
 
 
 def _passed(due: str, generation: Generation) -> str:
-    return f"labels/{due}/passed/{generation.name}"
+    # A publication's name is never used again, unlike a stream's.
+    return f"labels/{due}/passed/{generation.publication}/{generation.name}"

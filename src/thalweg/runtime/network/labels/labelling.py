@@ -336,8 +336,8 @@ class Labelling:
         with self._books.lock:
             book = self.book(due)
             left = book.switched(name)
+            self._books.forget_passed(due, set(book.generations) - set(left.generations))
             self._books.write(due, left)
-        self._books.forget_passed(due, set(book.generations) - set(left.generations))
         self._close_later(book.publications - left.publications)
 
     def _close_later(self, names: Collection[str]) -> None:

@@ -22,7 +22,7 @@ from thalweg.plan.types import BIGINT
 from thalweg.plan.windows import BEGINNING
 from thalweg.runtime.network.labels.families import NOTHING, Family, Keying, Ranks, ranked
 
-_MOST_FRAMES = 256  # of rows that are held, before those go that nobody holds any more
+_MOST_FRAMES = 256  # of rows that are held, before they become one
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,8 @@ class Passing:
         if len(passed):
             self._rows.append((self.next_row + passed, rows[passed]))
         if len(self._rows) > _MOST_FRAMES:
-            self.tidy()
+            numbers, frames = zip(*self._rows, strict=True)
+            self._rows = [(np.concatenate(numbers), pl.concat(frames))]
 
     def tidy(self) -> None:
         """Rows go that no class holds."""
