@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from thalweg.cql.bind.dependencies import dependents
 from thalweg.engine.shared.state.names import LABEL
 from thalweg.plan.catalog import Catalog, StreamDef
+from thalweg.plan.expr import Expr
 from thalweg.plan.wanted_rows import wanted_rows
 from thalweg.runtime.data.profiles import conditions_of
 from thalweg.runtime.network.labels.labels import numbers_in
@@ -16,18 +17,16 @@ Numbers = frozenset[int] | None  # None: all of them
 
 def numbers_of(due: StreamDef, where: Sequence[str] | None) -> Numbers:
     """By the conditions of a reader."""
-    conditions = None if where is None else conditions_of(due, where)
-    return None if conditions is None else numbers_in(conditions, _label(due))
+    return _numbers(due, None if where is None else conditions_of(due, where))
 
 
 def numbers_read(due: StreamDef, catalog: Catalog) -> list[Numbers]:
     """By each query here that reads the stream."""
-    found = []
-    for reader in dependents(due, catalog):
-        conditions = wanted_rows(reader.plan, due.name)
-        found.append(None if conditions is None else numbers_in(conditions, _label(due)))
-    return found
+    readers = dependents(due, catalog)
+    return [_numbers(due, wanted_rows(reader.plan, due.name)) for reader in readers]
 
 
-def _label(due: StreamDef) -> int:
-    return next(i for i, f in enumerate(due.fields) if f.name == LABEL)
+def _numbers(due: StreamDef, conditions: Iterable[Expr] | None) -> Numbers:
+    label = next((i for i, f in enumerate(due.fields) if f.name == LABEL), None)
+    # Without one, an older version has begun it.
+    return None if conditions is None or label is None else numbers_in(conditions, label)
