@@ -17,6 +17,7 @@ BENCHES = {
     "p2p": "joins among 8 and 16 peers: events/s, messages, delays, beside one node",
     "swap-live": "joins across nodes in an order of choice (COSMOS 5.5, 5.12, 5.14), live",
     "trees": "a stream for 15 readers along a tree, beside unicast; what tolerances save",
+    "tolerances": "1 to 10,000 tolerance classes over one stream: labelled for others, and here",
     "move": "a window's state moves between live nodes: pre-copy beside stop-copy-start",
     "balancing": "half of a join at one of four slow machines, mended live (D-CAPE, figure 7)",
     "week": "a week in an hour: days and nights, queries and nodes that come and go",

@@ -28,7 +28,8 @@ from thalweg.engine.site import IN_PROCESS
 from thalweg.experiments.report import Goal, Progress, Report
 
 STREAM = "CREATE STREAM S (k BIGINT, n BIGINT) TIMESTAMP BY ts BIGINT"
-_ROW_BYTES = 8 * (3 + 2)  # three columns, instant and position; a label is a bit
+_ROW_BYTES = 8 * (3 + 2)  # three columns, instant and position
+_LABEL_BYTES = 8 + 1  # where a text begins, and the number of one class
 _PERCENTS = (0.0, 0.1, 1.0)
 
 
@@ -180,6 +181,7 @@ def _tolerances(p: Parameters, folder: Path) -> list[dict[str, Any]]:
                 came += _came(reader, stream)
                 asked = {"format": "json", "limit": 100_000}
                 due += len(reader.get(f"/queries/{name}/results", params=asked)["rows"])
+            bytes_ = came * (_ROW_BYTES + _LABEL_BYTES)
             found.append(
                 {
                     "way": f"tolerance {percent:g} %",
@@ -188,8 +190,9 @@ def _tolerances(p: Parameters, folder: Path) -> list[dict[str, Any]]:
                     "due, a reader": due / edges,
                     "came, a reader": came / edges,
                     "came / due": came / max(1, due),
-                    "bytes of rows, an edge": came * _ROW_BYTES / edges,
-                    "bytes saved": 1 - came / edges / p.tolerated,
+                    "rows saved": 1 - came / edges / p.tolerated,
+                    "bytes of rows, an edge": bytes_ / edges,
+                    "bytes saved": 1 - bytes_ / edges / (p.tolerated * _ROW_BYTES),
                 }
             )
     return found

@@ -312,6 +312,8 @@ FUNCTIONS: dict[str, Function] = {
         Function("replace", _fixed("replace", (VARCHAR, VARCHAR, VARCHAR), VARCHAR)),
         Function("position", _fixed("position", (VARCHAR, VARCHAR), BIGINT)),
         Function("starts_with", _fixed("starts_with", (VARCHAR, VARCHAR), BOOLEAN)),
+        # Whether two texts of words between commas have a word in common.
+        Function("has_any", _fixed("has_any", (VARCHAR, VARCHAR), BOOLEAN)),
         Function("||", _fixed("||", (VARCHAR, VARCHAR), VARCHAR)),
         Function("extract", _temporal_part),
         Function("date_trunc", _fixed("date_trunc", (VARCHAR, TIMESTAMP), TIMESTAMP)),

@@ -15,8 +15,9 @@ from typing import Any
 from thalweg.plan.aggregates import AggCall
 from thalweg.plan.catalog import Field, StreamDef
 from thalweg.plan.coherency.tolerance import Deviation, RelativeDeviation, Tolerance
-from thalweg.plan.expr import TRUE, Expr, columns_of
-from thalweg.plan.types import BOOLEAN, INTERVAL, NULL
+from thalweg.plan.expr import TRUE, Col, Expr, Lit, columns_of
+from thalweg.plan.functions import call
+from thalweg.plan.types import BOOLEAN, INTERVAL, NULL, VARCHAR
 from thalweg.plan.windows import RowsWindow, SessionWindow, TimeWindow, WindowSpec
 
 Schema = tuple[Field, ...]
@@ -80,15 +81,26 @@ class Tolerant:
 @dataclass(frozen=True, slots=True)
 class DueRows:
     """Of a stream of due rows (`runtime/network/labels/labels.py`) those of one tolerance class:
-    where its column is true."""
+    whose label, in `column`, has its number."""
 
     input: Node
     column: int
+    number: int
 
     def __post_init__(self) -> None:
         if not isinstance(self.input, Scan) or not self.input.is_stream:
             raise PlanError("rows are due of a base stream")
         _check_indexes(frozenset((self.column,)), self.input, "a tolerance class")
+        if self.schema[self.column].type != VARCHAR:
+            raise PlanError("a label is a text")
+
+    @property
+    def is_due(self) -> Expr:
+        """The condition that says the same."""
+        label = self.schema[self.column]
+        return call(
+            "has_any", Col(self.column, label.type, label.name), Lit(str(self.number), VARCHAR)
+        )
 
     @property
     def schema(self) -> Schema:

@@ -163,8 +163,8 @@ def node_text(node: Node) -> str:
             return f"{kind} {stream.name}"
         case Tolerant(source, tolerance, column, per):
             return tolerance_text(tolerance, column, per, source.schema)
-        case DueRows(source, column):
-            return f"Rows where {column_text(column, source.schema)}"
+        case DueRows(source):
+            return f"Rows where {expr_text(node.is_due, source.schema)}"
         case Window(source, spec):
             bounds = " with its bounds" if spec.bounds is not None else ""
             clock = next(iter(base_streams(source)), None)

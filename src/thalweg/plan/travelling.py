@@ -23,7 +23,7 @@ VERSION = 1  # of the nodes below: raised when one of them changes its meaning
 _NODES: Tags = {
     "scan": nodes.Scan,
     "tolerant": nodes.Tolerant,
-    "due rows": nodes.DueRows,
+    "labelled rows": nodes.DueRows,
     "window": nodes.Window,
     "filter": nodes.Filter,
     "project": nodes.Project,

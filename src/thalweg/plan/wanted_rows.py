@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from thalweg.plan import nodes
-from thalweg.plan.expr import Col, Expr, columns_of, conjunction, conjuncts, shift, substitute
+from thalweg.plan.expr import Expr, columns_of, conjunction, conjuncts, shift, substitute
 from thalweg.plan.nodes import Node, SetKind, StreamKind
 from thalweg.plan.windows import HopWindow, TimeWindow
 
@@ -48,9 +48,8 @@ def _at_scans(node: Node, conditions: Conditions, stream: str) -> Iterator[Condi
                 keys = set(spec.partition_by)
                 own = tuple(c for c in own if columns_of(c) <= keys)
             yield from _at_scans(source, own, stream)
-        case nodes.DueRows(source, column):
-            label = Col(column, source.schema[column].type, source.schema[column].name)
-            yield from _at_scans(source, (*conditions, label), stream)
+        case nodes.DueRows(source):
+            yield from _at_scans(source, (*conditions, node.is_due), stream)
         case nodes.Filter(source, predicate):
             yield from _at_scans(source, (*conditions, *conjuncts(predicate)), stream)
         case nodes.Project(source, exprs, _):

@@ -175,6 +175,7 @@ SIGNATURES: dict[str, list[tuple]] = {
     "replace": [(VARCHAR, VARCHAR, VARCHAR)],
     "position": [(VARCHAR, VARCHAR)],
     "starts_with": [(VARCHAR, VARCHAR)],
+    "has_any": [(VARCHAR, VARCHAR)],
     "||": [(VARCHAR, VARCHAR)],
     "extract": [(part, t) for part in EXTRACT_PARTS for t in (TIMESTAMP, DATE)]
     + [(part, INTERVAL) for part in INTERVAL_PARTS],

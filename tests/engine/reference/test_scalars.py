@@ -68,7 +68,7 @@ def test_strict_functions_are_null_as_soon_as_one_argument_is(name):
         "extract": ["year", datetime(2024, 1, 1)],
         "date_trunc": ["year", datetime(2024, 1, 1)],
         "add_months": [datetime(2024, 1, 1), 1],
-        **dict.fromkeys(["like", "position", "starts_with", "||"], ("a", "b")),
+        **dict.fromkeys(["like", "position", "starts_with", "has_any", "||"], ("a", "b")),
         **dict.fromkeys(["upper", "lower", "length", "trim", "ltrim", "rtrim"], ("a",)),
         **dict.fromkeys(["neg", "abs", "sign", "floor", "ceil", "sqrt", "exp", "ln"], (1.0,)),
     }
@@ -275,6 +275,11 @@ def test_like(text, pattern, matches):
         (("position", "", "abc"), 1),
         (("starts_with", "abc", "ab"), True),
         (("starts_with", "abc", ""), True),
+        (("has_any", "3,17", "17,4"), True),
+        (("has_any", "3,17", "7,1,31"), False),
+        (("has_any", "a,b", ",,"), False),
+        (("has_any", ",", ",,"), False),
+        (("has_any", " a,b", "a"), False),
         (("||", "a", ""), "a"),
     ],
 )

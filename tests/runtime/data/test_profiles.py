@@ -43,6 +43,32 @@ def test_other_conditions_stand_beside_ranges() -> None:
     assert set(found) == {"k <= 19", "s LIKE 'a%'"}
 
 
+def test_words_of_a_text_are_wanted_together() -> None:
+    """As many have classes of their own among the rows that are due."""
+    words = merged(STREAM, ("HAS_ANY(s, '10')",), ("HAS_ANY(s, '9')", "HAS_ANY(s, '7,10')"))
+    assert words == ("HAS_ANY(s, '7,9,10')",)
+    some = merged(STREAM, ("HAS_ANY(s, '3') AND k < 3",), ("k < 3 AND HAS_ANY(s, '4')",))
+    assert some == ("HAS_ANY(s, '3,4') AND (k < 3)",)
+    beside = merged(STREAM, words, ("HAS_ANY(s, '3,9') AND k < 3",))
+    assert beside is not None
+    assert set(beside) == {"HAS_ANY(s, '7,9,10')", "HAS_ANY(s, '3') AND (k < 3)"}
+    assert covers(STREAM, words, ("HAS_ANY(s, '9') AND k < 3",))
+    assert not covers(STREAM, words, ("HAS_ANY(s, '3,9') AND k < 3",))
+    assert merged(STREAM, words, ("k < 3",)) == ("HAS_ANY(s, '7,9,10')", "k <= 2")
+
+
+def test_where_conditions_are_many_their_words_alone_are_wanted() -> None:
+    where: tuple[str, ...] | None = ()
+    for n in range(MOST_ALTERNATIVES):
+        where = merged(STREAM, where, (f"HAS_ANY(s, '{n}') AND k < {n}",))
+    assert where is not None
+    assert len(where) == MOST_ALTERNATIVES
+    where = merged(STREAM, where, ("HAS_ANY(s, '99') AND x < 1.0",))
+    assert where == (f"HAS_ANY(s, '{','.join(map(str, [*range(MOST_ALTERNATIVES), 99]))}')",)
+    assert covers(STREAM, where, ("HAS_ANY(s, '5') AND k < 3",))
+    assert merged(STREAM, where, ("k < 3",)) == (*where, "k <= 2")
+
+
 def test_a_profile_covers_what_lies_inside() -> None:
     assert covers(STREAM, ("k >= 0 AND k < 10", "k >= 10 AND k < 20"), ("k > 3 AND k < 15",))
     assert not covers(STREAM, ("k >= 0 AND k < 10",), ("k > 3 AND k < 11",))

@@ -52,6 +52,10 @@ def _like(args: Arguments, call: Call) -> Column:
     return args[0].rlike(java_regex(str(pattern.value)))
 
 
+def _words(text: Column) -> Column:
+    return F.array_remove(F.split(text, ","), "")
+
+
 def java_regex(pattern: str) -> str:
     """A LIKE pattern as Java's regular expression for the whole text."""
     wildcards = {"%": ".*", "_": "."}
@@ -129,6 +133,7 @@ IMPLEMENTATIONS: Mapping[str, Implementation] = {
     "replace": _plain(F.replace),
     "position": _plain(lambda part, text: F.position(part, text).cast("long")),
     "starts_with": _plain(F.startswith),
+    "has_any": _plain(lambda a, b: F.arrays_overlap(_words(a), _words(b))),
     "||": _plain(F.concat),
     "extract": _extract,
     "date_trunc": _date_trunc,

@@ -102,6 +102,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     "replace": _plain(text.replace),
     "position": _plain(text.position),
     "starts_with": _plain(str.startswith),
+    "has_any": _plain(text.has_any),
     "||": _plain(lambda a, b: a + b),
     "extract": _plain(extract),
     "date_trunc": _plain(temporal.date_trunc),

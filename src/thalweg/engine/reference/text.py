@@ -27,6 +27,11 @@ def replace(text: str, old: str, new: str) -> str:
     return text.replace(old, new) if old else text
 
 
+def has_any(words: str, others: str) -> bool:
+    """Whether a word stands in both, between commas or an end."""
+    return any(word and word == other for word in words.split(",") for other in others.split(","))
+
+
 def position(part: str, text: str) -> int:
     """Where the part first occurs, 0 if it does not, 1 if it is empty."""
     return text.find(part) + 1

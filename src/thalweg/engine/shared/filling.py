@@ -3,7 +3,8 @@
 Of such a stream only those rows and columns come that somebody looks at, and what nobody needs any
 more goes. When a query wants more, all that its windows begin with is handed over once more. A
 stream's tuples are a set by timestamp and position: those that are not here come in, and those that
-are get the columns that they have come without. Who has read them before does not look at these.
+are get the columns that they have come without, and labels beside those that they have. Who has
+read them before does not look at these.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from thalweg.engine.shared.ingest.normalise import ROW, normalise
 from thalweg.engine.shared.ingest.waiting import waiting
 from thalweg.engine.shared.state.hashing import with_hash
 from thalweg.engine.shared.state.manifest import Manifest
-from thalweg.engine.shared.state.names import stem_table
+from thalweg.engine.shared.state.names import LABEL, LABELLED, stem_table
 from thalweg.engine.shared.state.segments import (
     BundleWriter,
     Section,
@@ -48,7 +49,9 @@ def lacking(
     positions = at.cast(pl.Int64).gather(rows[ROW]).alias(POS)
     known = rows.select(TS, *(name(i) for i in places)).with_columns(positions)
     before = store.inputs.landed_files()
-    filling = _Filling(store, manifest, stream.name, known)
+    is_labelled = stream.source is not None and stream.source.startswith(LABELLED)
+    label = [name(i) for i, f in enumerate(stream.fields) if is_labelled and f.name == LABEL]
+    filling = _Filling(store, manifest, stream.name, known, label)
     try:
         with store.transaction():
             old = filling.segments()
@@ -62,10 +65,19 @@ def lacking(
 
 
 class _Filling:
-    """`known` has `_ts`, `_pos`, and the columns that are to be filled in (`c…`)."""
+    """`known` has `_ts`, `_pos`, and the columns that are to be filled in (`c…`), of which those
+    that are added to have words between commas."""
 
-    def __init__(self, store: Store, manifest: Manifest, stream: str, known: pl.DataFrame) -> None:
+    def __init__(
+        self,
+        store: Store,
+        manifest: Manifest,
+        stream: str,
+        known: pl.DataFrame,
+        added_to: Collection[str] = (),
+    ) -> None:
         self._store, self._manifest, self._stream, self._known = store, manifest, stream, known
+        self._added_to = added_to
         self.is_here = pl.repeat(False, known.height, eager=True)
 
     def segments(self) -> list[Segment]:
@@ -121,7 +133,13 @@ class _Filling:
         if not columns:
             return None
         values = (
-            pl.when(is_found).then(pl.col(f"{c}_new")).otherwise(pl.col(c)).alias(c)
-            for c in columns
+            pl.when(is_found).then(self._new(c)).otherwise(pl.col(c)).alias(c) for c in columns
         )
         return both.with_columns(values).select(frame.columns)
+
+    def _new(self, column: str) -> pl.Expr:
+        new = pl.col(f"{column}_new")
+        if column not in self._added_to:
+            return new
+        both = pl.concat_str([pl.col(column), new], separator=",", ignore_nulls=True)
+        return pl.when(pl.col(column) == new).then(new).otherwise(both)

@@ -44,9 +44,9 @@ class Label(msgspec.Struct, frozen=True, tag=True):
 
 
 class LabelledAs(msgspec.Struct, frozen=True, tag=True):
-    """The columns that say whether a row is due, in the order of the classes."""
+    """The numbers by which labels name the classes, in their order."""
 
-    columns: tuple[str, ...]
+    numbers: tuple[int, ...]
 
 
 class Opened(msgspec.Struct, frozen=True, tag=True):

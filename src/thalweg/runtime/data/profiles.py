@@ -16,11 +16,11 @@ from thalweg.engine.shared.compile.columns import valued_columns
 from thalweg.engine.shared.compile.query import compile_query
 from thalweg.engine.site.publications import publication_text
 from thalweg.plan.catalog import Catalog, StreamDef
-from thalweg.plan.expr import Col, Expr, Lit, columns_of, conjunction
+from thalweg.plan.expr import Call, Col, Expr, Lit, columns_of, conjunction, conjuncts
 from thalweg.plan.functions import call
 from thalweg.plan.nodes import Filter, Node, walk
 from thalweg.plan.text import expr_text
-from thalweg.plan.types import SqlType
+from thalweg.plan.types import VARCHAR, SqlType
 from thalweg.plan.wanted_rows import MOST_ALTERNATIVES, wanted_rows
 from thalweg.sharing.conditions import classified
 from thalweg.sharing.discrete import range_of
@@ -105,6 +105,8 @@ def merged(stream: StreamDef, one: Where | None, other: Where | None) -> Where |
         return None
     both = tuple(sorted({*one, *other}))
     joined = _joined(stream, both) if len(both) > 1 else both
+    if len(joined) > MOST_ALTERNATIVES:
+        joined = _of_words(stream, joined)
     return joined if len(joined) <= MOST_ALTERNATIVES else None
 
 
@@ -122,6 +124,7 @@ def _joined(stream: StreamDef, where: Where) -> Where:
     conditions = conditions_of(stream, where)
     if conditions is None:
         return where
+    conditions = with_joined_words(conditions)
     ranges: dict[Col, list[Range]] = {}
     others: set[Expr] = set()
     for condition in conditions:
@@ -136,6 +139,52 @@ def _joined(stream: StreamDef, where: Where) -> Where:
             return where  # all values but NULL: there is no range for that
         others.update(p for p in parts if p is not None)
     return where_of(stream, frozenset(others)) or where
+
+
+def with_joined_words(conditions: Iterable[Expr]) -> frozenset[Expr]:
+    """Conditions that differ in nothing but the words that a text has to have become one."""
+    found: dict[tuple[Expr, frozenset[Expr]], tuple[set[str], list[Expr]]] = {}
+    others: set[Expr] = set()
+    for condition in conditions:
+        parts = conjuncts(condition)
+        texts = [(p, of) for p in parts if (of := _words(p)) is not None]
+        if len(texts) != 1:
+            others.add(condition)
+            continue
+        ((part, (column, words)),) = texts
+        rest = [p for p in parts if p != part]
+        found.setdefault((column, frozenset(rest)), (set(), rest))[0].update(words)
+    joined = set[Expr]()
+    for (column, _), (words, rest) in found.items():
+        # Who asks for more than a word asks for nothing that the word alone does not.
+        alone, _ = found.get((column, frozenset()), (set[str](), ()))
+        left = words - alone if rest else words
+        if left:
+            joined.add(conjunction([_has_any(column, left), *rest]))
+    return frozenset(others | joined)
+
+
+def _of_words(stream: StreamDef, where: Where) -> Where:
+    """With nothing but the words that texts have to have, if all conditions have such: more than
+    is wanted, and short."""
+    conditions = conditions_of(stream, where) or ()
+    found = [[p for p in conjuncts(c) if _words(p) is not None] for c in conditions]
+    if not found or not all(found):
+        return where
+    return where_of(stream, with_joined_words(parts[0] for parts in found)) or where
+
+
+def _words(condition: Expr) -> tuple[Expr, list[str]] | None:
+    match condition:
+        case Call("has_any", (Col() as column, Lit(str(words), _)), _):
+            return column, words.split(",")
+        case _:
+            return None
+
+
+def _has_any(column: Expr, words: Iterable[str]) -> Expr:
+    in_order = sorted(words, key=lambda word: (len(word), word))
+    return call("has_any", column, Lit(",".join(in_order), VARCHAR))
 
 
 def _as_range(condition: Expr, width: int) -> tuple[Col, Range] | None:

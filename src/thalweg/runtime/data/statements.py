@@ -67,7 +67,7 @@ def reach_of(plan: Node, stream: str) -> int | None:
         match node:
             case Tolerant(Scan(of), _, _, _) if of.name == stream:
                 return None  # what a class holds may have passed long ago
-            case Window(DueRows(Scan(of), _), _) if of.name == stream:
+            case Window(DueRows(Scan(of), _, _), _) if of.name == stream:
                 return None
             case Window(Scan(of), spec) if of.name == stream:
                 if not isinstance(spec, TimeWindow | HopWindow) or spec.length is None:

@@ -18,9 +18,7 @@ from thalweg.cql import compile_script
 from thalweg.engine import reference
 from thalweg.engine.arrivals import Arrival
 from thalweg.engine.changelog import Change
-from thalweg.engine.shared.tolerance_classes import starts_of
 from thalweg.plan.nodes import Node, Tolerant, walk
-from thalweg.plan.windows import BEGINNING
 from thalweg.runtime.network.labels.labels import class_text
 
 pytestmark = pytest.mark.timeout(600)
@@ -62,15 +60,11 @@ class Three:
         self.queries[name] = node, plan, starts
 
     def start(self, node: Tolerant) -> reference.ClassStart:
-        engine = self.home.node.site.engine
+        """As its home has written it down."""
         book = self.home.node.labelling.book("due/S")
-        column = book.classes[class_text(node)]
-        run = engine.roster_entry(book.generations[-1].labels[column])
-        assert run is not None
-        joined = starts_of(engine.store, run, node).get(node)
-        if joined is not None:
-            return reference.ClassStart(*joined)
-        return reference.ClassStart(dict(run.horizons).get("S", BEGINNING), BEGINNING)
+        begun = book.by_text[class_text(node)]
+        since = book.last_starts[begun.number].since
+        return reference.ClassStart(begun.horizon, since)
 
     def expected(self, name: str) -> list[Change]:
         node, plan, classes = self.queries[name]

@@ -23,7 +23,7 @@ _OPERATORS: Tags = {
     "changes": ph.Changes,
     "tolerant": ph.TolerantOf,
     "placed": ph.PlacedOf,
-    "due": ph.DueOf,
+    "labelled": ph.DueOf,
     "rows": ph.RowsOf,
     "sessions": ph.SessionsOf,
     "time": ph.TimeOf,

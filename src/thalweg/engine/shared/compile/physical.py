@@ -102,10 +102,10 @@ class PlacedOf:
 
 @dataclass(frozen=True, slots=True)
 class DueOf:
-    """Of a base stream the rows whose column is true. (stream)"""
+    """Of a base stream the rows that fulfil a condition: those of a tolerance class. (stream)"""
 
     input: BaseStream
-    column: int
+    predicate: Expr
 
     @property
     def types(self) -> Types:

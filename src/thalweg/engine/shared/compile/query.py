@@ -128,7 +128,7 @@ class _Compiler:
         if isinstance(source, nodes.DueRows):
             assert isinstance(source.input, nodes.Scan)
             base = ph.BaseStream(source.input.stream.name, _types(source.input))
-            return ph.DueOf(base, source.column)
+            return ph.DueOf(base, nameless(source.is_due))
         if isinstance(source, nodes.Tolerant):
             due = tolerant_op(source)
             return ph.PlacedOf(due) if source.stream.is_placed else due

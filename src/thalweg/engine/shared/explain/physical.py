@@ -85,8 +85,8 @@ class _Describer:
                 return f"{words}: rows that are due"
             case ph.PlacedOf():
                 return "With position"
-            case ph.DueOf(source, column):
-                return f"Rows where {self._schema(source)[column].name}"
+            case ph.DueOf(source, predicate):
+                return f"Rows{self._where(predicate, self._schema(source))}"
             case ph.RowsOf(source, window):
                 return f"Window {window_text(window, None, self._schema(source))}"
             case ph.SessionsOf(source, window):

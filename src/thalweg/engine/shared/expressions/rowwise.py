@@ -220,6 +220,14 @@ def like_regex(pattern: str) -> str:
     return "(?s)^" + "".join(parts) + "$"
 
 
+def words_of(text: str) -> set[str]:
+    return set(text.split(",")) - {""}
+
+
+def has_any(text: str, words: str) -> bool:
+    return not words_of(text).isdisjoint(words_of(words))
+
+
 def like(text: str, pattern: str) -> bool:
     """By parts between %: the first at the beginning, the last at the end, the others as early as
     they fit. A regular expression would try all ways to place them."""

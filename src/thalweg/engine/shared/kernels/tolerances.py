@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from thalweg.engine.shared.compile import physical as ph
+from thalweg.engine.shared.expressions.translate import is_true
 from thalweg.engine.shared.frames import POS, TS, E, H, W, empty_stream, name, names
 from thalweg.engine.shared.kernels.due_rows import (
     NONE,
@@ -55,7 +56,7 @@ def placed_of(task: Task, flow: Flow, op: ph.PlacedOf) -> pl.DataFrame:
 
 
 def due_of(task: Task, flow: Flow, op: ph.DueOf) -> pl.DataFrame:
-    return task.evaluate(flow, op.input).filter(pl.col(name(op.column)))
+    return task.evaluate(flow, op.input).filter(is_true(op.predicate))
 
 
 class _Classes:

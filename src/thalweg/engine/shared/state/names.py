@@ -24,6 +24,7 @@ HELD, WAITING, SINCE = "held", "waiting", "since"  # the parts of what tolerance
 GROUP = "group/"  # names of groups begin like this, and no query's name may
 PUBLISHED = "pub/"  # and like this those of queries that other nodes read
 ENGINE_FED = "engine:"  # FROM 'engine:NAME': a stream that another engine feeds
+LABEL = "due_for"  # a column of such a stream: the numbers of those for whom, between commas
 LABELLED = "labels:"  # FROM 'labels:': of a stream the rows that are due, with whom for
 COMPUTED = PUBLISHED + "#"  # of these, those that compute a part of another node's query
 

@@ -1,6 +1,6 @@
 """Queries with tolerances over streams of other nodes: they read the rows that are due for them.
 
-Their home starts the classes, and names the columns that tell (`labelling.py`). A query that can't
+Their home starts the classes, and numbers them (`labelling.py`). A query that can't
 be said so, that wants the unfiltered stream as well, or finds it here already, gets the unfiltered
 stream, and decides by itself.
 """
@@ -25,7 +25,7 @@ from thalweg.runtime.network.definitions import stream_of
 from thalweg.runtime.network.directory import STREAM, Defined
 from thalweg.runtime.network.fragments.placed_text import placed_text
 from thalweg.runtime.network.labels.labels import (
-    class_text,
+    can_be_labelled,
     due_name,
     due_stream,
     fed_entry,
@@ -80,27 +80,24 @@ class Labels:
         by_stream: dict[str, list[Tolerant]] = {}
         for node in labelled_classes(plan):
             by_stream.setdefault(node.stream.name, []).append(node)
-        labels: dict[Tolerant, tuple[StreamDef, str]] = {}
+        labels: dict[Tolerant, tuple[StreamDef, int]] = {}
         entries: dict[str, Defined] = {}
         for name, classes in by_stream.items():
             base = elsewhere.get(name.lower())
             if base is None or base.kind != STREAM or base.is_renamed:
                 continue
-            if self._has_unfiltered(plan, classes):
+            if not can_be_labelled(classes[0].stream) or self._has_unfiltered(plan, classes):
                 continue
-            columns = self._asked(plan, base, classes)
-            if columns is None:
+            numbers = self._asked(plan, base, classes)
+            if numbers is None:
                 continue
             due = due_name(name)
             here = self._site.catalog.find(due)
-            known = here if isinstance(here, StreamDef) else None
-            made = due_stream(classes[0].stream, columns, known)
-            if known is not None:
-                self._mirrors.add_columns(known, made)
-            entry = fed_entry(elsewhere, due, columns, known)
+            made = here if isinstance(here, StreamDef) else due_stream(classes[0].stream)
+            entry = fed_entry(elsewhere, due)
             assert entry is not None
             entries[due.lower()] = entry
-            labels |= {n: (made, c) for n, c in zip(classes, columns, strict=True)}
+            labels |= {n: (made, c) for n, c in zip(classes, numbers, strict=True)}
         return with_labels(plan, labels) if labels else plan, entries
 
     def _has_unfiltered(self, plan: Node, classes: Iterable[Tolerant]) -> bool:
@@ -114,8 +111,8 @@ class Labels:
             return False
         return self._mirrors.routes(here)[-1].profile.covers(here, profile_of(plan, here))
 
-    def _asked(self, plan: Node, base: Defined, classes: list[Tolerant]) -> tuple[str, ...] | None:
-        """The columns of classes, as their home calls them; None if it has none."""
+    def _asked(self, plan: Node, base: Defined, classes: list[Tolerant]) -> tuple[int, ...] | None:
+        """The numbers of classes, as their home has them; None if it has none."""
         stream = stream_of(base)
         reach = reach_of(with_labels(plan, _dummies(classes)), due_name(stream.name))
         columns = profile_of(plan, classes[0].stream).columns or ()
@@ -132,11 +129,11 @@ class Labels:
         except Unreachable:
             return None  # who opens the stream says so
         assert isinstance(answer, LabelledAs)
-        return answer.columns
+        return answer.numbers
 
 
-def _dummies(classes: Iterable[Tolerant]) -> dict[Tolerant, tuple[StreamDef, str]]:
+def _dummies(classes: Iterable[Tolerant]) -> dict[Tolerant, tuple[StreamDef, int]]:
     """As if they were labelled."""
     found = list(classes)
-    due = due_stream(found[0].stream, map(class_text, found))
-    return {c: (due, class_text(c)) for c in found}
+    due = due_stream(found[0].stream)
+    return {c: (due, number) for number, c in enumerate(found)}

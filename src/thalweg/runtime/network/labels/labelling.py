@@ -2,11 +2,11 @@
 
 | what | is |
 |---|---|
-| `pub/S>.labels.N` | of a class: the rows that are due for it, of the unfiltered stream |
-| `due/S` | a stream of all of these, each row once, with a column for each class |
+| `pub/S>.labels.N` | the unfiltered stream, from the past on |
+| `due/S` | what is due of it for some class, with a label that names the classes |
 
 When a class starts, its past is handed over: of a new class all that the home has, of one that runs
-what it holds. That is a *generation*: from an instant on, `due/S` is made of these publications.
+what it holds. That is a *generation*: from an instant on, labels have its numbers too (`book.py`).
 All of it is written down before anybody is told, so a crash is nothing but asking again.
 """
 
@@ -14,20 +14,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 
-import msgspec
 from msgspec import structs
 
-from thalweg.cql import compile_script
-from thalweg.cql.bind.dependencies import dependents
 from thalweg.engine.failures import FAILURES
 from thalweg.engine.shared.registering import Past
-from thalweg.engine.shared.state.names import LABELLED
-from thalweg.engine.shared.state.runs import ClassStart
-from thalweg.engine.shared.tolerance_classes import starts_of
+from thalweg.engine.shared.state.names import LABEL, LABELLED
 from thalweg.engine.site import Site, SiteError
 from thalweg.engine.site.authors import by_itself
 from thalweg.engine.site.publications import (
@@ -39,61 +33,58 @@ from thalweg.engine.site.publications import (
     reader_of,
 )
 from thalweg.engine.sources.feed import Source
-from thalweg.plan.catalog import Catalog, StreamDef
+from thalweg.plan.catalog import StreamDef
 from thalweg.plan.encoding import EncodingError
-from thalweg.plan.nodes import Node, Scan, Tolerant, transform
-from thalweg.plan.travelling import decode_plan, rebound
+from thalweg.plan.nodes import Tolerant
+from thalweg.plan.travelling import encode_plan
 from thalweg.plan.windows import BEGINNING, FOREVER
+from thalweg.runtime.data.holding import ORPHANED_S
 from thalweg.runtime.data.messages import Label, LabelledAs
-from thalweg.runtime.data.routes import Handed, Place, Route, decode_place
+from thalweg.runtime.data.routes import Place, Route, decode_place
 from thalweg.runtime.data.server import CannotPublish
 from thalweg.runtime.data.statements import mirror_text, quoted
-from thalweg.runtime.network.fragments.placed_text import placed_text
+from thalweg.runtime.network.labels import keeping
+from thalweg.runtime.network.labels.book import Book, Class, Generation, Start, tolerant_of
+from thalweg.runtime.network.labels.books import Books
 from thalweg.runtime.network.labels.label_source import LabelSource
-from thalweg.runtime.network.labels.labels import class_text, due_name, due_stream, label_name
+from thalweg.runtime.network.labels.labels import (
+    can_be_labelled,
+    class_text,
+    due_name,
+    due_stream,
+)
+from thalweg.runtime.network.labels.passing import Passing
+from thalweg.runtime.network.labels.wanted import Numbers, numbers_of, numbers_read
 
-READER = ".labels"  # of the classes' publications; no node is called so
+READER = ".labels"  # of the publications here; no node is called so
 _NUMBERS = "labels"
-_HOLD_EVERY_S = 1.0
 KEPT_FOR_S = 30.0  # what nobody reads: who has asked for a class is about to open it
-
-
-class Generation(msgspec.Struct, frozen=True):
-    """From `since` on: by column the publication of its class. What was before is handed over for
-    those that are `fresh`."""
-
-    name: str
-    since: int
-    labels: dict[str, str]
-    fresh: tuple[str, ...]
-
-
-class Book(msgspec.Struct, frozen=True):
-    """Of one stream: the columns of its classes, from where on each has what its class let
-    through, and the generations that are left."""
-
-    classes: dict[str, str] = {}
-    complete_from: dict[str, int] = {}
-    generations: tuple[Generation, ...] = ()
+UNREAD_FOR_S = ORPHANED_S + KEPT_FOR_S  # classes, as their readers may hang somewhere else by then
 
 
 class Labelling:
     def __init__(self) -> None:
         self._site: Site | None = None
         self._lock = threading.RLock()  # while classes start and end
-        self._writing = threading.RLock()  # while a book is read or changed
         self._taking: dict[str, threading.Lock] = {}
-        self._books: dict[str, Book] = {}
+        self._books = Books()
         self._asked: dict[str, float] = {}
-        self._held: dict[str, float] = {}
+        self._unread: dict[tuple[str, int], float] = {}
+        self._outdated: set[str] = set()
 
     def attach(self, site: Site, publications: Publications) -> None:
         self._site, self._publications = site, publications
+        self._books.attach(site.engine.store)
         known = set[str]()
         for stream in site.catalog.streams():
-            if labels_of(stream) is not None:
+            if labels_of(stream) is None:
+                continue
+            if not self._books.has(stream.name):
+                self._outdated.add(stream.name)
+                site.engine.holds.write(_note(stream.name), {})
+            else:
                 self._hold(stream.name)
-                known |= _publications(self.book(stream.name))
+                known |= self.book(stream.name).publications
         for name in publications.names():  # of a class that has not come to start
             if reader_of(name) == READER and name not in known:
                 publications.close(name)
@@ -103,26 +94,29 @@ class Labelling:
         assert self._site is not None, "the node has not begun"
         return self._site
 
+    def outdated(self, due: str) -> str | None:
+        """Why nothing comes any more of a stream that an older version has begun."""
+        if due not in self._outdated:
+            return None
+        return (
+            f"{due} was begun by an older version, with a column for each tolerance: drop the "
+            f"queries that read it, at their nodes, and create them again"
+        )
+
     # --- what is written down
 
     def book(self, due: str) -> Book:
-        with self._writing:
-            if due not in self._books:
-                note = None if self._site is None else self._site.engine.store.note(_note(due))
-                if note is None:
-                    return Book()
-                self._books[due] = msgspec.json.decode(note, type=Book)
-            return self._books[due]
-
-    def _write(self, due: str, book: Book) -> None:
-        with self._writing:
-            self._attached.engine.store.write_note(_note(due), msgspec.json.encode(book))
-            self._books[due] = book
+        return self._books.of(due)
 
     def taking(self, due: str) -> threading.Lock:
         """Who has it sees how far the stream has come."""
-        with self._writing:
+        with self._books.lock:
             return self._taking.setdefault(due, threading.Lock())
+
+    def base(self, due: StreamDef) -> StreamDef:
+        base = labels_of(due)
+        assert base is not None
+        return self._attached.stream(base)
 
     def _place(self, due: StreamDef) -> Place | None:
         packed = self._attached.engine.landing.resume_point(due)
@@ -133,187 +127,201 @@ class Labelling:
     def label(self, asked: Label) -> LabelledAs:
         """Raises CannotPublish, Unknown."""
         base = self._attached.stream(asked.stream)
-        if is_internal(base) or base.is_relation:
+        if is_internal(base) or base.is_relation or not can_be_labelled(base):
             raise CannotPublish(f"{asked.stream} is no stream of this node's own")
         try:
-            nodes = [_tolerant(packed, base) for packed in asked.classes]
+            nodes = [tolerant_of(packed, base) for packed in asked.classes]
         except EncodingError as error:
             raise CannotPublish(str(error)) from None
         due = due_name(base.name)
+        if (why := self.outdated(due)) is not None:
+            raise CannotPublish(why)
         with self._lock:
             self._hold(due)
-            self._check_columns(base, due, asked.columns)
-            book, fresh = self.book(due), dict[str, Tolerant]()
+            self._check_columns(base, due, nodes, asked.columns)
+            book = self.book(due)
+            new, again = dict[str, Tolerant](), dict[str, Class]()
             for node in nodes:
                 text = class_text(node)
-                column = book.classes.get(text)
-                if column is None:
-                    column = self._new_column(text)
-                    book = structs.replace(book, classes={**book.classes, text: column})
-                    fresh[column] = node
-                elif column not in fresh and not self._is_enough(due, book, column, asked):
-                    fresh[column] = node
-            if fresh:
+                known = book.by_text.get(text)
+                if known is None:
+                    new[text] = node
+                elif not self._is_enough(due, book, book.last_starts[known.number], asked):
+                    again[text] = known
+            if new or again:
                 try:
-                    self._begin(base, due, book, fresh)
+                    self._begin(base, due, book, new, tuple(again.values()))
                 except SiteError as error:
                     raise CannotPublish(str(error)) from None
-            classes = self.book(due).classes
-        return LabelledAs(tuple(classes[class_text(node)] for node in nodes))
+            book = self.book(due)
+            numbers = [book.last_starts[book.by_text[class_text(n)].number].number for n in nodes]
+            for number in numbers:
+                self._unread.pop((due, number), None)
+        return LabelledAs(tuple(numbers))
 
-    def _new_column(self, text: str) -> str:
-        return label_name(text, self._attached.engine.store.take_numbers(_NUMBERS, 1))
+    def _check_columns(
+        self, base: StreamDef, due: str, nodes: Sequence[Tolerant], columns: Collection[str]
+    ) -> None:
+        here = self._attached.catalog.find(due)
+        there = {f.name for f in (here if isinstance(here, StreamDef) else base).fields}
+        used = {i for n in nodes for i in (n.column, *n.per) if i is not None}
+        wanted = {*columns, *(base.fields[i].name for i in used)}
+        if lacking := sorted(wanted - there):
+            raise CannotPublish(f"the classes of {base.name} began without {', '.join(lacking)}")
+
+    def _is_enough(self, due: str, book: Book, start: Start, asked: Label) -> bool:
+        """Whether who reaches back so far finds all that a start has let through."""
+        stream, engine = self._attached.stream(due), self._attached.engine
+        if self._pending(stream, book, (start,)) is not None:
+            return True  # it will be handed over
+        wanted = {*asked.columns, LABEL}
+        places = [i for i, f in enumerate(stream.fields) if f.name in wanted]
+        kept = max(engine.store.inputs.complete_from(due, places), book.gone_below(start))
+        if kept <= book.horizon(start):
+            return True
+        return asked.reach is not None and kept <= engine.watermark(due) - asked.reach
+
+    def _begin(
+        self,
+        base: StreamDef,
+        due: str,
+        book: Book,
+        new: Mapping[str, Tolerant],
+        again: Sequence[Class],
+    ) -> None:
+        """Raises SiteError, CannotPublish; then nothing has started."""
+        here = self._attached.catalog.find(due)
+        stream = here if isinstance(here, StreamDef) else None
+        publication = self._publish(base, stream) if new else book.generations[-1].publication
+        try:
+            started, horizon = self._started(base, publication)
+            if started >= FOREVER:
+                raise CannotPublish(f"{base.name} has ended")
+            if stream is None:
+                first = Generation(1, BEGINNING, publication)
+                made = _with_classes(book, self._numbered(new), first, horizon, ())
+                self._books.write(due, structs.replace(made, generations=(first,)))
+                with by_itself():
+                    text = mirror_text(due_stream(base), base.name, "1", scheme=LABELLED)
+                    self._attached.execute(text)
+                return
+            with self.taking(due), self._books.lock:
+                used = self._add(stream, publication, self._numbered(new), again)
+            if not used:
+                self._publications.close(publication)
+        except BaseException:
+            if new:
+                self._publications.close(publication)
+            if self._attached.catalog.find(due) is None:
+                self._forget(due)
+            raise
+
+    def _numbered(self, new: Mapping[str, Tolerant]) -> list[tuple[int, str, Tolerant]]:
+        take = self._attached.engine.store.take_numbers
+        first = take(_NUMBERS, len(new)) if new else 0
+        return [(first + i, text, node) for i, (text, node) in enumerate(new.items())]
+
+    def _add(
+        self,
+        due: StreamDef,
+        publication: str,
+        new: Sequence[tuple[int, str, Tolerant]],
+        again: Sequence[Class],
+    ) -> bool:
+        """Whether the publication is read then."""
+        book, place = self.book(due.name), self._place(due)
+        last = book.generations[-1]
+        if place is None:  # nothing has come: they begin together
+            _, horizon = self._started(self.base(due), last.publication)
+            self._books.write(due.name, _with_classes(book, new, last, horizon, ()))
+            return publication == last.publication
+        if place.instant >= FOREVER:
+            raise CannotPublish(f"{due.name} has ended")
+        started, horizon = self._started(self.base(due), publication)
+        since = max(place.instant, last.since, started)
+        made = Generation(last.number + 1, since, publication)
+        take = self._attached.engine.store.take_numbers
+        numbers = take(_NUMBERS, len(again)) if again else 0
+        joined = [Start(numbers + i, c.number, made.number, since) for i, c in enumerate(again)]
+        book = _with_classes(book, new, made, horizon, joined)
+        generations = (*book.generations, made)
+        self._books.write(due.name, structs.replace(book, generations=generations))
+        return True
+
+    def _publish(self, base: StreamDef, due: StreamDef | None) -> str:
+        """The unfiltered stream, from the past on."""
+        number = self._attached.engine.store.take_numbers(_NUMBERS, 1)
+        name = publication_name(base.name, READER, number)
+        columns = None if due is None else [f.name for f in due.fields]
+        self._attached.engine.readers.keep(name)
+        with by_itself():
+            self._attached.execute(publication_text(base, name, None, columns=columns))
+        return name
+
+    def _started(self, base: StreamDef, publication: str) -> tuple[int, int]:
+        """When a publication has begun, and from when on it has rows."""
+        run = self._attached.engine.roster_entry(publication)
+        if run is None:
+            raise CannotPublish(f"{publication} was given up")
+        started = BEGINNING if run.started is None else run.started
+        return started, dict(run.horizons).get(base.name, BEGINNING)
+
+    # --- who reads
 
     def _hold(self, due: str) -> None:
         """Nothing goes of what is there until who asks has opened it."""
         self._asked[due] = time.monotonic()
         holds = self._attached.engine.holds
         if due not in holds.of(_note(due)):
-            with self._attached.gate.between_ticks(), self._writing:
+            with self._attached.gate.between_ticks(), self._books.lock:
                 holds.write(_note(due), {**holds.of(_note(due)), due: BEGINNING})
-        later = threading.Timer(KEPT_FOR_S, self._release, [due])
-        later.daemon = True
-        later.start()
+        _later(KEPT_FOR_S, self._release, due)
 
     def _release(self, due: str) -> None:
         with self._lock, suppress(*FAILURES):  # the site may be closed
             if not self._is_asked_for(due):
-                holds = self._attached.engine.holds
-                with self._writing:
-                    left = {s: i for s, i in holds.of(_note(due)).items() if s != due}
-                    holds.write(_note(due), left)
+                self._attached.engine.holds.write(_note(due), {})
                 self.drop_unused()
 
     def _is_asked_for(self, due: str) -> bool:
         return time.monotonic() - self._asked.get(due, 0.0) < KEPT_FOR_S
 
-    def _check_columns(self, base: StreamDef, due: str, columns: Collection[str]) -> None:
-        here = self._attached.catalog.find(due)
-        known = here if isinstance(here, StreamDef) else base
-        if lacking := sorted(set(columns) - {f.name for f in known.fields}):
-            raise CannotPublish(f"the classes of {base.name} began without {', '.join(lacking)}")
-
-    def _is_enough(self, due: str, book: Book, column: str, asked: Label) -> bool:
-        """Whether who reaches back so far finds all that the class let through, or what it held."""
-        stream, engine = self._attached.stream(due), self._attached.engine
-        if self._pending(stream, book, (column,)) is not None:
-            return True  # it will be handed over
-        wanted = {*asked.columns, column}
-        places = [i for i, f in enumerate(stream.fields) if f.name in wanted]
-        kept = engine.store.inputs.complete_from(due, places)
-        if kept <= book.complete_from[column]:
-            return True
-        return asked.reach is not None and kept <= engine.watermark(due) - asked.reach
-
-    def _begin(self, base: StreamDef, due: str, book: Book, fresh: Mapping[str, Tolerant]) -> None:
-        """Raises SiteError, CannotPublish; then nothing has started."""
-        opened: dict[str, str] = {}
-        try:
-            for column, node in fresh.items():
-                publication = self._publish(base, node)
-                if column in book.complete_from and not self._joined(publication):
-                    # What ran had come no further than what is kept: it is another class.
-                    column = self._new_column(class_text(node))
-                    book = structs.replace(book, classes={**book.classes, class_text(node): column})
-                opened[column] = publication
-            starts = [self._started(p) for p in opened.values()]
-            if max(starts) >= FOREVER:
-                raise CannotPublish(f"{base.name} has ended")
-            complete = {c: self._complete_from(base, p) for c, p in opened.items()}
-            book = structs.replace(book, complete_from={**book.complete_from, **complete})
-            here = self._attached.catalog.find(due)
-            with by_itself():
-                if not isinstance(here, StreamDef):
-                    first = Generation("1", BEGINNING, opened, tuple(opened))
-                    self._write(due, structs.replace(book, generations=(first,)))
-                    made = due_stream(base, opened)
-                    text = mirror_text(made, base.name, first.name, scheme=LABELLED)
-                    self._attached.execute(text)
-                    return
-                there = {f.name for f in here.fields}
-                added = [c for c in opened if c not in there]
-                if added:
-                    texts = (
-                        f"ALTER STREAM {quoted(due)} ADD COLUMN {quoted(c)} BOOLEAN" for c in added
-                    )
-                    self._attached.execute("; ".join(texts))
-            with self.taking(due), self._writing:
-                self._add(self._attached.stream(due), book, opened, max(starts))
-        except BaseException:
-            for publication in opened.values():
-                self._publications.close(publication)
-            if self._attached.catalog.find(due) is None:
-                self._forget(due)
-            raise
-
-    def _add(self, due: StreamDef, book: Book, opened: dict[str, str], started: int) -> None:
-        *before, last = self.book(due.name).generations
-        labels, place = {**last.labels, **opened}, self._place(due)
-        if place is None:  # nothing has come: they begin together
-            fresh = (*last.fresh, *(c for c in opened if c not in last.fresh))
-            made = structs.replace(last, labels=labels, fresh=fresh)
-        else:
-            if place.instant >= FOREVER:
-                raise CannotPublish(f"{due.name} has ended")
-            name, since = str(int(last.name) + 1), max(place.instant, last.since, started)
-            before.append(last)
-            made = Generation(name, since, labels, tuple(opened))
-        self._write(due.name, structs.replace(book, generations=(*before, made)))
-
-    def _publish(self, base: StreamDef, node: Tolerant) -> str:
-        """The rows that are due for a class, from the past on."""
-        number = self._attached.engine.store.take_numbers(_NUMBERS, 1)
-        name = publication_name(base.name, READER, number)
-        self._attached.engine.readers.keep(name)
-        with by_itself():
-            self._attached.execute(placed_text(name, class_plan(base, name, node)))
-        return name
-
-    def _started(self, publication: str) -> int:
-        run = self._attached.engine.roster_entry(publication)
-        return BEGINNING if run is None or run.started is None else run.started
-
-    def _complete_from(self, base: StreamDef, publication: str) -> int:
-        """From where on a class has counted, if it runs: what it holds may be as old."""
-        engine = self._attached.engine
-        run = engine.roster_entry(publication)
-        assert run is not None
-        joined = self._joined(publication)
-        own = dict(run.horizons).get(base.name, BEGINNING)
-        return min([own, *(start.horizon for start in joined)])
-
-    def _joined(self, publication: str) -> Collection[ClassStart]:
-        """The start of its class, if that has run before."""
-        engine = self._attached.engine
-        run = engine.roster_entry(publication)
-        assert run is not None
-        assert run.plan is not None
-        return starts_of(engine.store, run, run.plan).values()
-
-    # --- who reads
-
     @contextmanager
-    def beginning(self, due: StreamDef, columns: Collection[str]) -> Iterator[Past | None]:
+    def beginning(self, due: StreamDef, where: Sequence[str] | None) -> Iterator[Past | None]:
         """Where a reader of these labels begins, if that is to come yet; until it stands, the
-        stream does not go on."""
+        stream does not go on. Raises SiteError."""
         with self.taking(due.name):
-            yield self._pending(due, self.book(due.name), columns)
+            book = self.book(due.name)
+            wanted = numbers_of(due, where)
+            if wanted is not None and (over := wanted - book.started.keys()):
+                raise SiteError(f"tolerance {min(over)} of {due.name} has ended: submit again")
+            starts = [s for s in book.starts if wanted is None or s.number in wanted]
+            past = self._pending(due, book, starts)
+            if past is not None and past.again:
+                self._note_gone(due, book.generations[-1].number)
+            yield past
 
-    def _pending(self, due: StreamDef, book: Book, columns: Collection[str]) -> Past | None:
-        place, names = self._place(due), [g.name for g in book.generations]
-        with_them = [g for g in book.generations if set(columns) & set(g.fresh)]
-        if not with_them:
-            return None
-        last = with_them[-1]
-        wanted = [c for c in last.fresh if c in columns]
-        complete = max(book.complete_from[c] for c in wanted)
+    def _pending(self, due: StreamDef, book: Book, starts: Sequence[Start]) -> Past | None:
+        place = self._place(due)
         if place is None:
-            started = max(self._started(last.labels[c]) for c in wanted)
-            return Past(started, complete) if started > BEGINNING else None
-        reached = names.index(place.publication) if place.publication in names else -1
-        if reached >= names.index(last.name):
+            (first, *_) = book.generations
+            started, _ = self._started(self.base(due), first.publication)
+            return Past(started, book.complete_from(starts)) if started > BEGINNING else None
+        reached = int(place.publication)
+        to_come = [s for s in starts if s.generation > reached]
+        if not to_come:
             return None
-        return Past(last.since, complete, last.since, again=True)
+        number = max(s.generation for s in to_come)
+        since = next(g.since for g in book.generations if g.number == number)
+        return Past(since, book.complete_from(to_come), since, again=True)
+
+    def _note_gone(self, due: StreamDef, generation: int) -> None:
+        """Before a past is handed over, which makes the stream count as complete again."""
+        with self._books.lock:
+            below = self._attached.engine.store.inputs.complete_from(due.name, ())
+            book = self.book(due.name)
+            if (noted := book.with_gone(generation, below)) is not book:
+                self._books.write(due.name, noted)
 
     # --- rows
 
@@ -321,42 +329,16 @@ class Labelling:
         return LabelSource(due, self)
 
     def routes(self, due: StreamDef) -> tuple[Route, ...]:
-        book = self.book(due.name)
-        labels = set(book.complete_from)
-        own = tuple(f.name for f in due.fields if f.name not in labels)
-        return tuple(
-            Route(
-                g.name,
-                since=g.since,
-                columns=(*own, *g.fresh) if number else None,
-                past=Handed(None, max(book.complete_from[c] for c in g.fresh)),
-                hands_over=number > 0,
-            )
-            for number, g in enumerate(book.generations)
-        )
-
-    def generation(self, due: str, name: str) -> Generation | None:
-        return next((g for g in self.book(due).generations if g.name == name), None)
-
-    def reached(self, due: StreamDef, instant: int) -> None:
-        """The base stream is kept from there on: who joins a class goes on where that is."""
-        now, base = time.monotonic(), labels_of(due)
-        if now - self._held.get(due.name, 0.0) < _HOLD_EVERY_S or base is None:
-            return
-        self._held[due.name] = now
-        holds = self._attached.engine.holds
-        with self._writing:
-            if BEGINNING < instant < FOREVER:
-                holds.write(_note(due.name), {**holds.of(_note(due.name)), base: instant - 1})
+        return self.book(due.name).routes or (Route("1"),)
 
     def switched(self, due: str, name: str) -> None:
         """All that was before a generation is over."""
-        with self._writing:
+        with self._books.lock:
             book = self.book(due)
-            names = [g.name for g in book.generations]
-            left = structs.replace(book, generations=book.generations[names.index(name) :])
-            self._write(due, left)
-        self._close_later(_publications(book) - _publications(left))
+            left = book.switched(name)
+            self._books.forget_passed(due, set(book.generations) - set(left.generations))
+            self._books.write(due, left)
+        self._close_later(book.publications - left.publications)
 
     def _close_later(self, names: Collection[str]) -> None:
         """Not on the caller's thread: rows wait for it."""
@@ -376,51 +358,103 @@ class Labelling:
     def site(self) -> Site | None:
         return self._site
 
+    # --- what has passed
+
+    def keep(self, due: str, generation: Generation, passing: Passing) -> None:
+        """Write down what has passed: rows from before are not needed any more."""
+        engine = self._attached.engine
+        self._books.write_passed(due, generation, keeping.packed(passing))
+        engine.readers.acknowledge(generation.publication, passing.instant)
+
+    def kept(self, due: StreamDef, generation: Generation) -> Passing:
+        """As it was written down last."""
+        packed = self._books.passed(due.name, generation)
+        if packed is None:
+            return Passing()
+        base, classes = self.base(due), self.book(due.name).begun(generation.number)
+        known = {c.number: tolerant_of(c.packed, base) for c in classes}
+        passing = keeping.unpacked(packed, base, known)
+        self._attached.engine.readers.acknowledge(generation.publication, passing.instant)
+        return passing
+
+    def begin(self, due: StreamDef, generation: Generation, passing: Passing) -> None:
+        """A generation is about to begin."""
+        self.keep(due.name, generation, passing)
+        self._note_gone(due, generation.number)
+
     # --- classes that end
 
     def drop_unused(self) -> None:
-        """Classes of streams whose due rows nobody reads any more."""
+        """Classes that nobody reads any more, and streams of due rows of which that is true of
+        all."""
         for stream in self._attached.catalog.streams():
             with self._lock:
                 if labels_of(stream) is None or self._is_asked_for(stream.name):
                     continue
-                if dependents(stream, self._attached.catalog):
+                readers = numbers_read(stream, self._attached.catalog)
+                if readers:
+                    self._end_unread(stream, readers)
                     continue
                 book = self.book(stream.name)
                 with by_itself():
                     self._attached.execute(f"DROP STREAM {quoted(stream.name)}")
                 self._forget(stream.name)
-            self._close_later(_publications(book))
+            self._close_later(book.publications)
+
+    def _end_unread(self, due: StreamDef, readers: Sequence[Numbers]) -> None:
+        """Not at once: who has lost its publisher may ask for the same numbers somewhere else."""
+        if due.name in self._outdated or None in readers:
+            return
+        read = {n for numbers in readers if numbers is not None for n in numbers}
+        now, over, is_news = time.monotonic(), set[int](), False
+        with self._books.lock:
+            book = self.book(due.name)
+            for number in book.started:
+                if number in read:
+                    self._unread.pop((due.name, number), None)
+                elif now - self._unread.get((due.name, number), now) >= UNREAD_FOR_S:
+                    over.add(number)
+                elif (due.name, number) not in self._unread:
+                    self._unread[due.name, number] = now
+                    is_news = True
+            if over and len(over) < len(book.starts):
+                self._books.write(due.name, book.without(over))
+                for number in over:
+                    self._unread.pop((due.name, number), None)
+        if is_news:
+            _later(UNREAD_FOR_S + 1.0, self._look_again)
+
+    def _look_again(self) -> None:
+        with suppress(*FAILURES):  # the site may be closed
+            self.drop_unused()
 
     def _forget(self, due: str) -> None:
-        self._attached.engine.store.delete_note(_note(due))
+        self._books.forget(due)
         self._attached.engine.holds.write(_note(due), {})
-        with self._writing:
-            self._books.pop(due, None)
+        self._outdated.discard(due)
         self._asked.pop(due, None)
+        self._unread = {key: at for key, at in self._unread.items() if key[0] != due}
 
 
-def class_plan(base: StreamDef, name: str, node: Tolerant) -> Node:
-    """The rows that are due for a class, with their positions, from the past on."""
-    text = publication_text(base, name, None)
-    (query,) = compile_script(text, Catalog().with_definition(base)).queries
-
-    def change(each: Node) -> Node:
-        return replace(node, input=each) if isinstance(each, Scan) else each
-
-    return transform(query.plan, change)
-
-
-def _tolerant(packed: bytes, base: StreamDef) -> Tolerant:
-    """Raises EncodingError."""
-    found = rebound(decode_plan(packed), lambda _: base)
-    if not isinstance(found, Tolerant):
-        raise EncodingError("a class is a tolerance of a stream")
-    return found
+def _with_classes(
+    book: Book,
+    new: Sequence[tuple[int, str, Tolerant]],
+    generation: Generation,
+    horizon: int,
+    joined: Sequence[Start],
+) -> Book:
+    """What starts with a generation. A class has the number of its first start."""
+    at = generation.number
+    classes = [Class(n, text, encode_plan(node), horizon, at) for n, text, node in new]
+    starts = [*joined, *(Start(c.number, c.number, generation.number) for c in classes)]
+    starts.sort(key=lambda s: s.number)
+    return structs.replace(book, classes=(*book.classes, *classes), starts=(*book.starts, *starts))
 
 
-def _publications(book: Book) -> set[str]:
-    return {p for g in book.generations for p in g.labels.values()}
+def _later(seconds: float, what: Callable[..., None], *args: str) -> None:
+    timer = threading.Timer(seconds, what, args)
+    timer.daemon = True
+    timer.start()
 
 
 def _note(due: str) -> str:

@@ -1,22 +1,22 @@
 """Streams of due rows: of a base stream those that some tolerance class needs, and which do.
 
-`due/S` has the columns of `S`, and for each class one that says whether the row is due for it. So a
-class is a condition like any other: edges of a tree merge the conditions of all who are below, and
+`due/S` has the columns of `S`, and a label: the numbers of the classes for which the row is due. So
+a class is a condition on the label: edges of a tree merge the conditions of all who are below, and
 readers take the rows of their class. What can't be said so (by age, below RSTREAM) reads the
 unfiltered stream, and decides by itself.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from msgspec import structs
 
+from thalweg.engine.shared.state.names import LABEL
 from thalweg.plan.catalog import Field, StreamDef
 from thalweg.plan.coherency.tolerance import Age
-from thalweg.plan.expr import Col
+from thalweg.plan.expr import Call, Col, Expr, Lit, conjuncts
 from thalweg.plan.nodes import (
     DueRows,
     Filter,
@@ -31,7 +31,7 @@ from thalweg.plan.nodes import (
     walk,
 )
 from thalweg.plan.text import tolerance_text
-from thalweg.plan.types import BOOLEAN
+from thalweg.plan.types import VARCHAR
 from thalweg.plan.windows import TimeWindow
 from thalweg.runtime.data.statements import schema_text
 from thalweg.runtime.network.definitions import stream_of
@@ -49,30 +49,22 @@ def base_of(name: str) -> str | None:
     return name[len(DUE) :] if name.lower().startswith(DUE) else None
 
 
-def due_stream(
-    stream: StreamDef, labels: Iterable[str], known: StreamDef | None = None
-) -> StreamDef:
-    """As it is `known` here, with more labels."""
-    fields = list(stream.fields if known is None else known.fields)
-    there = {f.name for f in fields}
-    fields += [Field(name, BOOLEAN) for name in dict.fromkeys(labels) if name not in there]
+def due_stream(stream: StreamDef) -> StreamDef:
     return StreamDef(
         due_name(stream.name),
-        tuple(fields),
+        (*stream.fields, Field(LABEL, VARCHAR)),
         stream.timestamp,
         stream.timestamp_type,
         resolution_us=stream.resolution_us,
     )
 
 
-def fed_entry(
-    defined: Mapping[str, Defined],
-    name: str,
-    columns: Iterable[str] | None = None,
-    known: StreamDef | None = None,
-) -> Defined | None:
-    """Of what has a home: base streams, relations and tables, and streams of due rows, which have
-    those labels that are among the wanted columns, and those that are known here."""
+def can_be_labelled(stream: StreamDef) -> bool:
+    return LABEL not in {f.name.lower() for f in stream.fields}
+
+
+def fed_entry(defined: Mapping[str, Defined], name: str) -> Defined | None:
+    """Of what has a home: base streams, relations and tables, and streams of due rows."""
     found = defined.get(name.lower())
     if found is not None:
         return found if found.kind in FED else None
@@ -80,9 +72,7 @@ def fed_entry(
     entry = None if base is None else defined.get(base.lower())
     if entry is None or entry.kind != STREAM:
         return None
-    stream = stream_of(entry)
-    own = {f.name for f in stream.fields}
-    made = due_stream(stream, (c for c in columns or () if c not in own), known)
+    made = due_stream(stream_of(entry))
     return structs.replace(entry, name=made.name, text=schema_text(made))
 
 
@@ -94,10 +84,22 @@ def class_text(node: Tolerant) -> str:
     return tolerance_text(node.tolerance, node.column, node.per, node.schema)
 
 
-def label_name(text: str, number: int) -> str:
-    """Of the column for a class, each time that one starts: a name that needs no quotes, and still
-    tells people what it stands for (`tolerance_price_1_percent_per_symbol_7`)."""
-    return f"{re.sub('[^a-z0-9]+', '_', text.lower())}_{number}"
+def numbers_in(conditions: Iterable[Expr], label: int) -> frozenset[int] | None:
+    """Of which classes rows are wanted, by conditions of which each is enough; None: of all."""
+    found = [_numbers(condition, label) for condition in conditions]
+    if None in found:
+        return None
+    return frozenset(n for numbers in found if numbers is not None for n in numbers)
+
+
+def _numbers(condition: Expr, label: int) -> frozenset[int] | None:
+    for part in conjuncts(condition):
+        match part:
+            case Call("has_any", (Col(index), Lit(str(words), _)), _) if index == label:
+                return frozenset(map(int, words.split(",")))
+            case _:
+                pass
+    return None
 
 
 def labelled_classes(plan: Node) -> tuple[Tolerant, ...]:
@@ -118,22 +120,23 @@ def _class_below(node: Node) -> Tolerant | None:
             return None
 
 
-def with_labels(plan: Node, labels: Mapping[Tolerant, tuple[StreamDef, str]]) -> Node:
-    """The same plan over streams of due rows: of each class its stream, and its column."""
+def with_labels(plan: Node, labels: Mapping[Tolerant, tuple[StreamDef, int]]) -> Node:
+    """The same plan over streams of due rows: of each class its stream, and its number."""
 
     def change(node: Node) -> Node:
         below = _class_below(node)
         if below is None or below not in labels:
             return node
         assert isinstance(node, Window)
-        stream, label = labels[below]
-        place = next(i for i, f in enumerate(stream.fields) if f.name == label)
+        stream, number = labels[below]
+        place = next(i for i, f in enumerate(stream.fields) if f.name == LABEL)
+        rows = DueRows(Scan(stream), place, number)
         due: Node
         if isinstance(node.spec, TimeWindow) and node.spec.bounds is None:
             # Above the window, as other conditions: such queries share.
-            due = Filter(replace(node, input=Scan(stream)), Col(place, BOOLEAN, label))
+            due = Filter(replace(node, input=Scan(stream)), rows.is_due)
         else:
-            due = replace(node, input=DueRows(Scan(stream), place))
+            due = replace(node, input=rows)
         own, more = len(below.schema), len(due.schema) - len(stream.fields)  # bounds stand behind
         kept = [*range(own), *range(len(stream.fields), len(stream.fields) + more)]
         exprs = tuple(Col(i, due.schema[i].type, due.schema[i].name) for i in kept)

@@ -88,7 +88,7 @@ class Relaying:
             if isinstance(known, StreamDef) and not is_mirror(known):
                 if labels_of(known) is None or self._labelling is None:
                     return self._publish(known, asked, None)
-                with self._labelling.beginning(known, asked.columns or ()) as begins:
+                with self._labelling.beginning(known, asked.where) as begins:
                     return self._publish(known, asked, begins)
             return self._pass_on(asked)
         except SiteError as error:
@@ -122,9 +122,7 @@ class Relaying:
         me = self._directory.me.name
         if not self._mirrors.trees:
             raise CannotPublish(f"{asked.stream} is not at home at {me}, which has no trees")
-        here = self._site.catalog.find(asked.stream)
-        known = here if isinstance(here, StreamDef) else None
-        entry = fed_entry(self._directory.defined(), asked.stream, asked.columns, known)
+        entry = fed_entry(self._directory.defined(), asked.stream)
         if entry is None or entry.node == me:
             raise CannotPublish(f"there is no stream {asked.stream} at {me}, nor elsewhere")
         if asked.reader in (entry.node, *self.hangs.above(entry.name)):

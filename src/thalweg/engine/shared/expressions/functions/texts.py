@@ -42,6 +42,16 @@ def _place(x: pl.Expr) -> pl.Expr:
     return pl.when(x > _FURTHEST).then(_FURTHEST).otherwise(x).cast(pl.Int64)
 
 
+def _has_any(expr: Call, args: list[pl.Expr], _: list[SqlType]) -> pl.Expr:
+    words = expr.args[1]
+    if not isinstance(words, Lit) or not isinstance(words.value, str):
+        return by_row(rowwise.has_any, pl.Boolean(), *args)
+    between = [f",{word}," for word in sorted(rowwise.words_of(words.value))]
+    if not between:
+        return pl.when(args[0].is_not_null()).then(False)
+    return pl.concat_str(pl.lit(","), args[0], pl.lit(",")).str.contains_any(between)
+
+
 def _replace(text: str, old: str, new: str) -> str:
     return text.replace(old, new) if old else text
 
@@ -56,6 +66,7 @@ TEXTS: Table = {
     "rtrim": plain(lambda a: a.str.strip_chars_end(" ")),
     "||": plain(lambda a, b: pl.concat_str([a, b])),
     "starts_with": plain(lambda a, b: a.str.starts_with(b)),
+    "has_any": typed(_has_any),
     "substring": plain(_substring),
     "replace": plain(lambda *a: by_row(_replace, pl.String(), *a)),
     "position": plain(lambda *a: by_row(lambda p, t: t.find(p) + 1, pl.Int64(), *a)),
