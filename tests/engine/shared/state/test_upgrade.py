@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from thalweg.engine.shared.state.schema import FORMAT
+from thalweg.engine.shared.state.schema import CONTAINED, FORMAT
 from thalweg.engine.shared.state.store import Store, StoreError
 from thalweg.engine.shared.state.upgrade import MIGRATIONS, format_of, upgrade
 
@@ -25,10 +25,20 @@ def test_a_data_directory_of_this_format_is_left_alone(folder: Path) -> None:
 
 
 def test_another_format_is_not_opened_and_nothing_is_written_to_it(folder: Path) -> None:
-    written_by(folder, FORMAT - 1)
+    written_by(folder, FORMAT + 1)
     with pytest.raises(StoreError, match="thalweg upgrade"):
         Store(folder)
-    assert format_of(folder) == FORMAT - 1
+    assert format_of(folder) == FORMAT + 1
+
+
+@pytest.mark.parametrize("number", CONTAINED)
+def test_a_format_that_this_one_contains_is_this_one_once_it_is_open(
+    folder: Path, number: int
+) -> None:
+    """The version that wrote it would pass over what this one adds: it refuses it from now on."""
+    written_by(folder, number)
+    Store(folder).close()
+    assert format_of(folder) == FORMAT
 
 
 def test_migrations_run_one_after_the_other_and_a_copy_is_kept(folder: Path) -> None:

@@ -16,7 +16,7 @@ import msgspec
 from thalweg.engine.shared.compile import physical as ph
 from thalweg.engine.shared.compile.encoding import operator_id
 from thalweg.engine.shared.state.hashing import HASHING
-from thalweg.engine.shared.state.schema import FORMAT
+from thalweg.engine.shared.state.schema import OF_STATE
 from thalweg.engine.shared.state.segments import SCHEMA_VERSION
 
 MOVING = "1"  # of the manifest itself
@@ -86,7 +86,7 @@ def versions(values: str) -> dict[str, str]:
     """What both engines must have in common; `values`: of what expressions give."""
     return {
         "manifest": MOVING,
-        "book": str(FORMAT),
+        "book": str(OF_STATE),
         "segments": SCHEMA_VERSION,
         "hashing": HASHING,
         "values": values,

@@ -26,7 +26,7 @@ from thalweg.engine.shared.state.remote.appended import Appended
 from thalweg.engine.shared.state.remote.book_log import BookLog
 from thalweg.engine.shared.state.remote.objects import objects_at
 from thalweg.engine.shared.state.runs import Runs
-from thalweg.engine.shared.state.schema import FORMAT, META, TABLES
+from thalweg.engine.shared.state.schema import CONTAINED, FORMAT, META, TABLES
 from thalweg.engine.shared.state.segments import Segment
 from thalweg.engine.shared.state.versions import Versions
 from thalweg.engine.shared.state.watched import Watched
@@ -70,6 +70,10 @@ class Store:
         self._ship()
 
     def _check_format(self) -> None:
+        self._db.executemany(
+            "UPDATE meta SET value = ? WHERE name = 'format' AND value = ?",
+            [(str(FORMAT), str(number)) for number in CONTAINED],
+        )
         for name, wanted in (("format", str(FORMAT)), ("hashing", HASHING)):
             self._db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, wanted))
             ((found,),) = self.all("SELECT value FROM meta WHERE name = ?", name)

@@ -16,7 +16,7 @@ from thalweg.engine.shared.state.schema import FORMAT
 from thalweg.engine.shared.state.store import BOOK, StoreError
 
 # By the format that it starts from. Format 5 is the first that is promised to be read for good.
-MIGRATIONS: dict[int, Callable[[Path], None]] = {}
+MIGRATIONS: dict[int, Callable[[Path], None]] = {5: lambda _: None}
 
 
 def format_of(folder: Path) -> int:
