@@ -32,6 +32,7 @@ class Churn:
         self.time = 0
         self.last = {}  # what a node was pushed
         self.batches = 0
+        self.machines = len(names)
 
     def begin(self):
         self.net.cql("n1", STREAMS)
@@ -63,6 +64,15 @@ class Churn:
             patiently(lambda n=node, s=stream: self.open(n, s), 180)
         for node, stream in there:
             self.push(node, stream, self.rows.draw(node, stream, low, self.time, 3))
+
+    def replace(self, gone):
+        """A new machine is a source of what the one that is gone was a source of."""
+        self.machines += 1
+        name = f"n{self.machines}"
+        self.net.begin(name)
+        for nodes in self.sources.values():
+            nodes += [name] * (gone in nodes)
+        return name
 
     def open(self, node, stream):
         return self.net.ask(node, "POST", f"/streams/{stream}/tuples", json=[])
@@ -157,7 +167,8 @@ def test_killed_and_paused_peers_lose_and_double_nothing(tmp_path):
 @pytest.mark.timeout(3600)
 @pytest.mark.skipif(not MINUTES, reason="minutes of processes: THALWEG_CHURN_MINUTES sets how many")
 def test_what_churn_beyond_the_repair_time_takes_away_is_what_is_reported(tmp_path):
-    """Every minute a source goes for good together with who has the only copies of its tuples."""
+    """Every minute a source goes for good together with who has the only copies of its tuples, and
+    as many new nodes come in their place."""
     with Network(tmp_path, NODES, "--mode", "p2p", "--copies", "1") as net:
         churn = Churn(net, 8)
         churn.begin()
@@ -166,14 +177,15 @@ def test_what_churn_beyond_the_repair_time_takes_away_is_what_is_reported(tmp_pa
         until = time.monotonic() + 60 * MINUTES
         gone = []
         there = sorted(set(net.nodes) - set(ASKED.values()))
-        while time.monotonic() < until and len(there) > 2:
+        while time.monotonic() < until:
             due = time.monotonic() + EVERY_S
             told = patiently(lambda: net.ask("n1", "GET", "/network")).json()["nodes"]
-            roles = {n["name"]: n["role"] for n in told if n["name"] in there}
+            roles = {n["name"]: n["role"] for n in told if n["name"] in there and n.get("role")}
             holders = {name: role["copied_to"] for name, role in roles.items()}
-            able = [n for n in sorted(there) if _may_go([n, *holders[n]], roles)]
+            able = [n for n in sorted(roles) if _may_go([n, *holders[n]], roles)]
             if not able:
-                break
+                churn.round(away=gone)  # until registers have moved, and copies are renewed
+                continue
             name = rng.choice(able)
             together = (name, *holders[name])
             for name in together:
@@ -182,6 +194,7 @@ def test_what_churn_beyond_the_repair_time_takes_away_is_what_is_reported(tmp_pa
             gone += together
             for name in together:
                 patiently(lambda n=name: _forgotten(net, n), 180)
+                there.append(churn.replace(name))
             while time.monotonic() < due:
                 churn.round(away=gone)
                 time.sleep(0.5)

@@ -10,7 +10,6 @@ from thalweg.overlay.p2p.leading import Draft
 from thalweg.overlay.p2p.pending import Pending
 from thalweg.overlay.p2p.sources import Sources
 from thalweg.overlay.p2p.stems import Stems
-from thalweg.overlay.p2p.streams import Streams
 from thalweg.sim.kernel import SECOND_US
 from thalweg.sim.options import draw
 from thalweg.sim.run import run
@@ -20,7 +19,6 @@ from thalweg.sim.world import World
 ENOUGH_SEEDS = range(40)
 RARER = range(135, 150)  # it takes a tuple that comes while its bucket changes hands
 LOSSES = (122, 73, 80)  # sources go with all their copies
-BACK_AT_ONCE = (1052,)  # who led leads again before a timer fires, and others led meanwhile
 
 
 def _never_purges(stems, frontier, names):
@@ -54,10 +52,6 @@ def _keeps_what_was_reported_lost(pending, source, said):
     return []
 
 
-def _goes_on_with_an_old_draft(streams, stream):
-    return streams._drafts.get(stream) if streams.groups[stream].leads else None
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "rule", "broken", "seeds"),
@@ -69,7 +63,6 @@ def _goes_on_with_an_old_draft(streams, stream):
         (Sources, "_is_awake", _wakes_unheard, ENOUGH_SEEDS),
         (Sources, "frontier", _forgets_lateness, ENOUGH_SEEDS),
         (Pending, "leave_out", _keeps_what_was_reported_lost, LOSSES),
-        (Streams, "_draft_of", _goes_on_with_an_old_draft, BACK_AT_ONCE),
     ],
     ids=lambda v: getattr(v, "__name__", str(v)),
 )
