@@ -155,10 +155,10 @@ def with_joined_words(conditions: Iterable[Expr]) -> frozenset[Expr]:
         rest = [p for p in parts if p != part]
         found.setdefault((column, frozenset(rest)), (set(), rest))[0].update(words)
     joined = set[Expr]()
-    for (column, _), (asked, rest) in found.items():
+    for (column, _), (wanted, rest) in found.items():
         # Who asks for more than a word asks for nothing that the word alone does not.
-        alone, _ = found.get((column, frozenset()), (set[str](), ()))
-        left = asked - alone if rest else asked
+        alone = found.get((column, frozenset()))
+        left = wanted - alone[0] if rest and alone is not None else wanted
         if left:
             joined.add(conjunction([_has_any(column, left), *rest]))
     return frozenset(others | joined)
