@@ -175,7 +175,7 @@ def _moved(
     if way == PTLB:
         each_s = (time.perf_counter() - began) / max(1, events.count_since(began))
         events.step = max(2, round(_window(p) * each_s / p.window_s))
-    cpu = sender.cpu_s, receiver.cpu_s
+    cpu, before = (sender.cpu_s, receiver.cpu_s), _memory_mb(sender.pid)
     start = time.perf_counter()
     sender.post(
         "/network/moves", {"publication": fragment["publication"], "to": receiver.name, "by": way}
@@ -221,25 +221,32 @@ def _moved(
         "sender cores after": busy,
         "left at sender MB": _state_mb(sender),
         "receiver disk MB": _state_mb(receiver),
+        "sender memory before MB": before,
         "sender memory MB": _memory_mb(sender.pid),
+        "sender memory, not of files MB": _memory_mb(sender.pid, "RssAnon"),
         "receiver memory MB": _memory_mb(receiver.pid),
         "wrong rows": _wrong(home, events),
     }
 
 
 def _state_mb(node: NodeProcess) -> float:
-    """Of tables, on its disk."""
-    total = 0
+    """Of tables, on its disk: files that are gone and still mapped take their room, too."""
+    found: dict[str, int] = {}
     for path in node.folder.rglob("segments/*"):
         with suppress(FileNotFoundError):  # ticks go on
-            total += path.stat().st_size
-    return total / 1e6
+            found[str(path)] = path.stat().st_size
+    for line in Path(f"/proc/{node.pid}/maps").read_text().splitlines():
+        span, *_, last = line.split()
+        if last == "(deleted)" and "/segments/" in line:
+            low, high = (int(a, 16) for a in span.split("-"))
+            found[line] = high - low
+    return sum(found.values()) / 1e6
 
 
-def _memory_mb(pid: int) -> float:
-    """Its own, mapped files included."""
+def _memory_mb(pid: int, what: str = "VmRSS") -> float:
+    """All of it, or only what is not mapped from files (RssAnon)."""
     status = Path(f"/proc/{pid}/status").read_text()
-    (kb,) = (line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))
+    (kb,) = (line.split()[1] for line in status.splitlines() if line.startswith(f"{what}:"))
     return int(kb) / 1e3
 
 

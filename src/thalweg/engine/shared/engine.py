@@ -52,6 +52,7 @@ from thalweg.engine.shared.tick.plan import Plan
 from thalweg.engine.shared.tick.plan_files import PlanFiles
 from thalweg.engine.shared.tick.shaping.policy import Adaptive, Policy
 from thalweg.engine.shared.tick.shaping.shaping import Shaping
+from thalweg.engine.shared.tick.task import READER
 from thalweg.engine.shared.tick.ticks import (
     CHANGES_BEFORE_REDUCING,
     ROWS_FOR_MORE_TASKS,
@@ -271,10 +272,12 @@ class SharedEngine:
                 self.set_aside([query], ())
 
     def tidy(self) -> None:
-        """What was given away leaves the disk, also if no tick follows; not in a transaction."""
+        """What was given away leaves the disk, also if no tick follows; not in a transaction. A
+        file that is gone takes its room for as long as it is mapped."""
         with self._lock:
             if self.ticks.pending() is None:
                 self.manifest.sweep({run.flow for run in self.roster.runs.values()})
+                READER.keep_only(self.manifest.folder, {s.bundle for s in self.manifest})
 
     def thaw(self, query: str) -> None:
         """It goes on here, and may be answered together with others again."""

@@ -21,6 +21,7 @@ from tests.runtime.waiting import eventually
 from thalweg.adapt.handover import Giving
 from thalweg.adapt.handover.messages import Step
 from thalweg.engine.shared.groups.cost_model import Sharing
+from thalweg.engine.shared.tick.task import READER
 from thalweg.engine.site import Unknown, WrongUse
 from thalweg.plan.nodes import Aggregate, Join
 from thalweg.plan.windows import BEGINNING
@@ -85,7 +86,8 @@ def test_what_nobody_could_rebuild_moves_with_its_state(
     eventually(lambda: fragments_at(b) == [])
     assert [name.rpartition("~")[2] for name in fragments_at(d)] == ["1"]
     eventually(lambda: not b.node.site.catalog.streams())  # nothing is read there any more
-    eventually(lambda: not b.node.site.engine.manifest.folder.names())  # nor is it on its disk
+    left = b.node.site.engine.manifest.folder  # nor is it on its disk, or mapped
+    eventually(lambda: not left.names() and not READER.mapped(left))
     assert moved(d, "b", way)["sent"] > 0
     pushed(a, 120, 180)
     same(nodes, 175)

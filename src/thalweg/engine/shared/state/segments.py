@@ -262,6 +262,11 @@ class SegmentReader:
                 self._buffers[key] = buffer
         return _frame(buffer, segment.offset, segment.size)
 
+    def mapped(self, folder: Folder) -> set[str]:
+        """The files that are mapped."""
+        with self._lock:
+            return {name for path, name in self._buffers if path == folder.path}
+
     def keep_only(self, folder: Folder, bundles: set[str]) -> None:
         """Forget what the manifest no longer names, so that its files can go."""
         here = folder.path
