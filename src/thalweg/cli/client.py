@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import ssl
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Annotated, Any
 
 import httpx
@@ -18,6 +20,7 @@ from thalweg.cli.output import note
 AT = "THALWEG_AT"  # the node of a network that answers
 TOKEN = "THALWEG_TOKEN"  # of the user, where a service asks for one
 CA = "THALWEG_CA"  # the file with the certificate of the network's authority
+NETWORK_FOLDER = "thalweg-network"  # where `network up` starts nodes unless it is told
 DEFAULT_URL = "http://127.0.0.1:7341"
 Url = Annotated[
     str,
@@ -29,11 +32,40 @@ _BAD_INPUT = {400, 401, 403, 404, 409, 413, 415, 422}
 
 class Unreachable(CommandFailed):
     def __init__(self, url: str, reason: str) -> None:
-        super().__init__(
-            f"no service at {url} ({reason}): start one with `thalweg dev`, "
-            "or say where it is with --url or THALWEG_URL",
-            UNREACHABLE,
+        super().__init__(_unreachable(url, reason), UNREACHABLE)
+
+
+def _unreachable(url: str, reason: str) -> str:
+    if "CERTIFICATE_VERIFY_FAILED" in reason:
+        return (
+            f"{url} shows a certificate that no authority known here has signed: name the "
+            f"network's own with --ca FILE or {CA} ({reason})"
         )
+    if url.startswith("http://") and "disconnected without" in reason:
+        return (
+            f"{url} does not speak http: the address of a node with certificates begins with "
+            f"https:// ({reason})"
+        )
+    return f"no service at {url} ({reason}): {_instead(url)}"
+
+
+def _instead(url: str) -> str:
+    others = [u for u in _here() if u.rstrip("/") != url.rstrip("/")]
+    if others:
+        return (
+            f"the network in {NETWORK_FOLDER} has other nodes, of which any answers for all "
+            f"(--url {others[0]}), and `thalweg network up` starts this one again"
+        )
+    started = "`thalweg dev` or `thalweg network up`"
+    return f"start one with {started}, or say where it is with --url or THALWEG_URL"
+
+
+def _here() -> list[str]:
+    """Services of the nodes that `network up` has started in this folder."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        told = json.loads((Path(NETWORK_FOLDER) / "network.json").read_text())
+        return [str(node["url"]) for node in told if Path(f"/proc/{node['pid']}").exists()]
+    return []
 
 
 class Service:
@@ -66,7 +98,9 @@ class Service:
         while True:
             try:
                 return ask()
-            except httpx.ConnectError:
+            except httpx.ConnectError as error:
+                if "CERTIFICATE" in str(error):
+                    raise
                 if time.monotonic() >= until:
                     raise
                 if not is_told:

@@ -23,6 +23,7 @@ from thalweg.cli.network.mode import (
     SheddingOption,
     usual_master,
 )
+from thalweg.cli.network.naming import check_node_name
 from thalweg.cli.output import emit, emit_json, note, notes
 from thalweg.cli.stopping import interrupt, stop_within
 from thalweg.cli.trusting import CertificatesOption, UsersOption, access_of, credentials_of
@@ -192,6 +193,9 @@ def node(
     from thalweg.runtime.trust import TrustError
 
     with reporting():
+        check_node_name(name)
+        for other in join:
+            _check_address("--join", other)
         if mode is not Mode.homes and (trees is not None or engine != "shared"):
             raise CommandFailed("--trees and --engine are for --mode homes", BAD_INPUT)
         if mode is not Mode.p2p and (room is not None or shedding is not None):
@@ -391,3 +395,13 @@ def _strategy(name: str) -> str:
         known = ", ".join(Strategy)
         raise CommandFailed(f"there is no strategy {name}: there are {known}", BAD_INPUT)
     return name
+
+
+def _check_address(option: str, address: str) -> None:
+    """Raises CommandFailed."""
+    from thalweg.runtime.transport.addresses import BadAddress, host_and_port
+
+    try:
+        host_and_port(address)
+    except BadAddress as error:
+        raise CommandFailed(f"{option}: {error}", BAD_INPUT) from None

@@ -9,13 +9,18 @@ import typer
 
 from thalweg.cli.client import DEFAULT_URL, Url
 
+DEFAULT_STRATEGY = "sqpr"
+
 
 def plan(
     problem: Annotated[
         str | None,
         typer.Argument(help="A problem as JSON, - for stdin; without one, a list of strategies."),
     ] = None,
-    strategy: Annotated[str, typer.Option(help="Who decides.")] = "sqpr",
+    strategy: Annotated[
+        str | None,
+        typer.Option(help="Who decides: sqpr; with --live the strategy of the node that is asked."),
+    ] = None,
     weights: Annotated[
         str | None,
         typer.Option(help="What counts, as network=1,cpu=1,balance=1,admitted=1000."),
@@ -71,7 +76,7 @@ def plan(
     run(
         Request(
             problem=problem,
-            strategy=strategy,
+            strategy=strategy or DEFAULT_STRATEGY,
             weights=weights or "",
             work_limit=work_limit,
             reuse=reuse,

@@ -13,7 +13,12 @@ from thalweg.placement.units import amount, bps
 
 
 def run_live(
-    cql: Path | None, strategy: str, url: str, *, as_json: bool, bound_ms: float | None = None
+    cql: Path | None,
+    strategy: str | None,
+    url: str,
+    *,
+    as_json: bool,
+    bound_ms: float | None = None,
 ) -> None:
     with reporting(), Service(url) as service:
         if cql is None:
@@ -26,7 +31,7 @@ def run_live(
             "POST",
             "/network/plan",
             json={"cql": text, "name": str(cql)},
-            headers={"thalweg-strategy": strategy}
+            headers=({} if strategy is None else {"thalweg-strategy": strategy})
             | ({} if bound_ms is None else {"thalweg-bound-ms": str(bound_ms)}),
         )
         found = answer.json()

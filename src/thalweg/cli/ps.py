@@ -92,9 +92,25 @@ def _row(query: dict[str, Any]) -> tuple[Any, ...]:
         None if query["pr"] is None else f"{query['pr']:,.3g}",
         query["frontier"],
         query["complete_from"],
-        ", ".join(query["streams"]),
+        ", ".join(dict.fromkeys(map(stream_text, query["streams"]))),
         "; ".join(filter(None, errors)),
     )
+
+
+def stream_text(name: str) -> str:
+    """What a query reads, for people: nodes have names of their own for what others compute."""
+    again = name.removeprefix("fragment/again/")
+    if again != name:
+        return again.rpartition(".")[0]
+    kind, _, rest = name.partition("/")
+    match kind:
+        case "fragment" if rest:
+            return f"fragment {rest.partition('@')[0]}"
+        case "due" if rest:
+            return f"due rows of {rest}"
+        case "swap" if rest:
+            return "a join across nodes"
+    return name
 
 
 def _seconds(cost_s: float) -> str:

@@ -27,7 +27,15 @@ def sinks(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
             emit_lines(found)
             return
         empty = "no sinks: CREATE SINK name FROM query INTO 'parquet:folder' makes one"
-        emit_table(_COLUMNS, map(_row, found), empty=empty)
+        columns, row = _COLUMNS, _row
+        if any("node" in sink for sink in found):  # a network answers
+            columns = [("NODE", "left"), *columns]
+            row = _row_of_node
+        emit_table(columns, map(row, found), empty=empty)
+
+
+def _row_of_node(sink: dict[str, Any]) -> tuple[Any, ...]:
+    return (sink["node"], *_row(sink))
 
 
 def _row(sink: dict[str, Any]) -> tuple[Any, ...]:

@@ -28,9 +28,16 @@ def test_nodes_have_names_sites_and_masters(tmp_path: Path) -> None:
         ('[[node]]\nname = "a"\ncolour = "red"', "unknown field `colour`"),
         ('[[node]]\nname = "a"\n[[node]]\nname = "a"', "two nodes are named a"),
         ("node = []", "no .*node"),
+        ("", r"there is no \[\[node\]\]"),
+        ('strategy = "x"\n[[node]]\nname = "a"', "strategy = .x.: there are local, home, sqpr"),
+        ('[[node]]\nname = "a"\nengine = "f"', "engine = .f.: there are shared, native, none"),
+        ('[[node]]\nname = "a b/c"', "'a b/c' is no name for a node"),
         ('[[node]]\nname = "a"\nengine = "none"', "say trees"),
         ('replan_every_s = 0\n[[node]]\nname = "a"', "replan_every_s"),
-        ('trees = "oak"\n[[node]]\nname = "a"', "Invalid enum value 'oak'"),
+        (
+            'trees = "oak"\n[[node]]\nname = "a"',
+            "there are nearest, greedy, adaptive",
+        ),
         ('[balance]\nnode = "b"\n[[node]]\nname = "a"', "balance. names b"),
         (
             'replan_every_s = 9\n[balance]\nnode = "a"\n[[node]]\nname = "a"',
@@ -38,7 +45,10 @@ def test_nodes_have_names_sites_and_masters(tmp_path: Path) -> None:
         ),
         ('controller = "manager"\n[[node]]\nname = "a"', "say .balance. node"),
         ('controller = "replanning"\n[[node]]\nname = "a"', "needs replan_every_s"),
-        ('controller = "chance"\n[[node]]\nname = "a"', "Invalid enum value 'chance'"),
+        (
+            'controller = "chance"\n[[node]]\nname = "a"',
+            "there are manager, partners",
+        ),
         ('[sites.x]\ncontroller = "partners"\n[[node]]\nname = "a"', "no .* has that site"),
         ('[partners]\nkappa = 1\n[[node]]\nname = "a"', "kappa"),
         ('mode = "p2p"\n[partners]\n[[node]]\nname = "a"', "for mode"),
@@ -47,7 +57,7 @@ def test_nodes_have_names_sites_and_masters(tmp_path: Path) -> None:
             "moved by one of them",
         ),
         ('planning = "protocol"\nmode = "p2p"\n[[node]]\nname = "a"', "is for mode"),
-        ('planning = "dice"\n[[node]]\nname = "a"', "Invalid enum value 'dice'"),
+        ('planning = "dice"\n[[node]]\nname = "a"', "planning = .dice.: there are node, protocol"),
         ("[[node", "Expected|expected"),
     ],
 )

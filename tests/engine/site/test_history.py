@@ -252,3 +252,19 @@ def test_from_now_asks_for_no_past(site: Site) -> None:
     readings(site, (3, 1, 20.0))
     passed(site, 4, "Sensor", "Reading")
     assert held(site, "hot") == [(1, "hall")]
+
+
+def test_what_is_held_of_a_stream_that_has_ended_is_at_hand(site: Site) -> None:
+    site.execute(READING + "CREATE QUERY early AS SELECT COUNT(*) AS n FROM Reading [Range 2];")
+    readings(site, (1, 1, 20.0), (6, 2, 20.0))
+    site.settle()
+    site.engine.holds.write("another node", {"Reading": 5})
+    readings(site, (9, 3, 20.0))
+    site.finish("Reading")
+    site.settle()
+    script = site.execute("CREATE QUERY late AS ISTREAM SELECT id FROM Reading [Range 3];")
+    (notice,) = site.notices(script.queries)
+    assert "stays empty" not in notice.text
+    assert "Reading is at hand from" in notice.text
+    site.settle()
+    assert (9, "+", 3) in said(site, "late")

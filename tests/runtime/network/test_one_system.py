@@ -159,6 +159,11 @@ def test_statements_in_a_batch_mean_what_they_mean_in_the_whole_network(
         "CREATE VIEW Cheap AS SELECT item FROM Bids [Now] WHERE price < 3",
         rough,
     )
+    (stream,) = each(a, "DROP STREAM Bids")
+    told = stream["errors"][0]["message"]
+    assert told.startswith('"Bids" is still used by view Dear')
+    assert "query top, query q1" in told
+    assert "pub/" not in told
     assert "still used by query top, query q1" in dropped["errors"][0]["message"]
     assert "already is a query" in taken["errors"][0]["message"]
     assert "query top could not stand on it" in replaced["errors"][0]["message"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -16,7 +17,7 @@ from thalweg.engine.site.publications import is_engine_fed, is_mirror
 from thalweg.engine.site.status import instant_text
 from thalweg.plan.as_cql import as_cql
 from thalweg.plan.catalog import StreamDef
-from thalweg.plan.nodes import Aggregate, ToStream, Window, walk
+from thalweg.plan.nodes import Aggregate, Scan, ToStream, Window, transform, walk
 from thalweg.plan.nodes import Node as Plan
 from thalweg.plan.shapes import shape_of
 from thalweg.plan.travelling import decode_plan
@@ -26,6 +27,7 @@ from thalweg.runtime.data.mirror import UNTIL
 from thalweg.runtime.network.directory import NodeInfo, NotKnown, node_of
 from thalweg.runtime.network.fragments.handing import epoch_of
 from thalweg.runtime.network.mirrors.lags import lag_text
+from thalweg.runtime.network.mirrors.mirrored import AGAIN
 from thalweg.runtime.network.node import Node
 from thalweg.runtime.network.placing.difference import wanted_inputs
 from thalweg.runtime.swap.definitions import SWAP, is_joined
@@ -102,8 +104,16 @@ def _took(site: Site, query: str) -> dict[str, Any] | None:
 
 def computes(plan: Plan) -> str:
     """In a line: what a plan is."""
-    text = " ".join(as_cql(plan).split())
+    text = " ".join(as_cql(transform(plan, _called_as_known)).split())
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _called_as_known(node: Plan) -> Plan:
+    """A fragment that has moved, or that was taken over, has streams of its own."""
+    if not isinstance(node, Scan) or not node.stream.name.startswith(AGAIN):
+        return node
+    known = node.stream.name.removeprefix(AGAIN).rpartition(".")[0]
+    return Scan(replace(node.stream, name=known))
 
 
 def kept_as(plan: Plan) -> str:
@@ -224,7 +234,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _told(found: dict[str, Any]) -> Iterator[str]:
-    yield f"│  final up to {found['frontier'] or 'nothing yet'}"
+    yield f"│  {_final(found['frontier'])}"
     if (took := found.get("took")) is not None:
         ppr = took["pr"] - took["cpr"]
         ratio = f"PR {took['pr']:.3g} = {ppr:.3g} at nodes + {took['cpr']:.3g} between them"
@@ -270,7 +280,7 @@ def _spread_out(found: dict[str, Any]) -> Iterator[str]:
 def _inputs(found: dict[str, Any]) -> Iterator[str]:
     for place, given in enumerate(found["inputs"]):
         branch, rest = ("└─", "   ") if place == len(found["inputs"]) - 1 else ("├─", "│  ")
-        at = f"final up to {given['watermark'] or 'nothing yet'}"
+        at = _final(given["watermark"])
         lag = f", {given['lag']}" if given.get("lag") else ""
         if given.get("join") is not None:
             yield f"{branch} {join_title(given['join'])}: {at}"
@@ -308,6 +318,10 @@ def _part(given: dict[str, Any]) -> Iterator[str]:
     yield f"computes {part['computes']}"
     yield from _told(part)
     yield from _inputs(part)
+
+
+def _final(upto: str | None) -> str:
+    return f"final up to {upto}" if upto else "nothing is final yet"
 
 
 def _instant(stream: StreamDef, instant: int) -> str | None:

@@ -14,6 +14,8 @@ from thalweg.api.network.options import bound_ms_of, planned_strategy_of
 from thalweg.api.network.plan_report import plan_json
 from thalweg.api.network.replanning import replacement_json
 from thalweg.runtime.network.node import Node
+from thalweg.runtime.network.placing.deploying import PLANNED
+from thalweg.runtime.network.placing.strategies import Strategy
 
 
 class _Replan(msgspec.Struct):
@@ -27,7 +29,8 @@ class Planning:
     async def plan(self, request: Request) -> Response:
         """What a strategy would do with a script's queries, in the network as it is now."""
         given = await submission_of(request)
-        strategy = planned_strategy_of(request, self._node.strategy)
+        own = self._node.strategy
+        strategy = planned_strategy_of(request, own if own in PLANNED else Strategy.sqpr)
         chosen = (given.cql, given.name, strategy.value)
         bound_ms = bound_ms_of(request, strategy)
         if self._node.scripts.decides(strategy.value):

@@ -10,14 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
-from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url
+from thalweg.cli.client import DEFAULT_URL, NETWORK_FOLDER, AsJson, Service, Url
 from thalweg.cli.exits import BAD_INPUT, CommandFailed, reporting
 from thalweg.cli.move import moves
 from thalweg.cli.network.certificates import certificates
 from thalweg.cli.network.coordinators import coordinators
 from thalweg.cli.network.drawing import map_text
 from thalweg.cli.network.fidelity import fidelity
-from thalweg.cli.network.file import nodes_of
+from thalweg.cli.network.file import TREES, nodes_of
 from thalweg.cli.network.leaving import drain, forget, leave
 from thalweg.cli.network.mode import (
     CopiesOption,
@@ -36,9 +36,11 @@ from thalweg.cli.network.users import user
 from thalweg.cli.network.wanting import (
     FIRST_PORT,
     as_before,
+    as_kept,
     names_of,
     remember,
     remembered,
+    restore,
     with_port,
 )
 from thalweg.cli.output import emit, emit_json, emit_lines, emit_table, note, notes
@@ -55,7 +57,7 @@ network.add_typer(user)
 Folder = Annotated[
     Path, typer.Option("--data-dir", help="Where the nodes of this machine have their data.")
 ]
-DEFAULT_FOLDER = Path("thalweg-network")
+DEFAULT_FOLDER = Path(NETWORK_FOLDER)
 AT_ONCE = 4  # nodes that start beside each other
 
 
@@ -118,6 +120,8 @@ def up(
     """Start a network on this machine: a process for each node, on free ports of loopback. It goes
     on where it was left; `thalweg network down` stops it."""
     with reporting():
+        if trees is not None and trees not in TREES:
+            raise CommandFailed(f"--trees {trees}: there are {', '.join(TREES)}", BAD_INPUT)
         folder.mkdir(parents=True, exist_ok=True)
         running = [n for n in load(folder) if is_running(n)]
         there = {n.name for n in running}
@@ -145,6 +149,7 @@ def up(
                 "`thalweg network down` stops them",
                 BAD_INPUT,
             )
+        before = as_kept(folder)
         remember(folder, wanted)
         started: list[Running] = []
         try:
@@ -160,6 +165,7 @@ def up(
                 meet(running + started)
         except BaseException:
             stop(started)
+            restore(folder, before)
             raise
         order = {w.name: place for place, w in enumerate(remembered(folder))}
         running = sorted(running + started, key=lambda n: order.get(n.name, len(order)))

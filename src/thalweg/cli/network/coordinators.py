@@ -75,4 +75,5 @@ def _zones(found: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _load_text(row: dict[str, Any]) -> str:
-    return f", load {row['load']:.3g} of {row['capability']:g} cores"
+    load = f"{row['load']:.3f}".rstrip("0").rstrip(".")
+    return f", load {load} of {row['capability']:g} cores"

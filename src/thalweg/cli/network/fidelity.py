@@ -21,7 +21,7 @@ def fidelity(
 ) -> None:
     """Show for which share of time each reader had all rows that its stream's home had for it."""
     with reporting(), Service(url) as service:
-        found = service.get(f"/network/fidelity?period_s={period_s}&periods={periods}")
+        found = service.get("/network/fidelity", period_s=period_s, periods=periods)
         if as_json:
             emit_json(found)
             return

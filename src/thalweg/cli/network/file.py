@@ -46,20 +46,28 @@ engine = "none"       # a broker: it only passes streams on, along trees; "nativ
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
 from thalweg.cli.exits import BAD_INPUT, CommandFailed
 from thalweg.cli.network.mode import Mode, usual_master
+from thalweg.cli.network.naming import check_node_name
 from thalweg.cli.network.running import Wanted
 from thalweg.plan.engines import NO_ENGINE, SHARED
 from thalweg.runtime.network.moves.controllers import Conflict, Controller, controller_of
 from thalweg.runtime.network.placing.strategies import PlanningBy, Strategy
 
+_Trees = Literal["nearest", "greedy", "adaptive"]
+_Engine = Literal["shared", "native", "none"]
+_Shedding = Literal["oldest", "least-matched"]
+_Way = Literal["precopy", "mslb", "ptlb", "replay"]
+TREES: tuple[str, ...] = get_args(_Trees)
 Limit = Annotated[float, msgspec.Meta(ge=0)] | None
 
 
@@ -72,14 +80,14 @@ class _Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     out_bps: Limit = None
     in_bps: Limit = None
     memory_bytes: Limit = None
-    engine: Literal["shared", "native", "none"] = SHARED
+    engine: _Engine = SHARED
 
 
 class _Balance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     node: str
     threshold: Annotated[float, msgspec.Meta(ge=0)] = 0.25
     pause_s: Annotated[float, msgspec.Meta(ge=0)] = 60.0
-    by: Literal["precopy", "mslb", "ptlb", "replay"] | None = None
+    by: _Way | None = None
 
 
 class _Partners(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -97,6 +105,28 @@ class _Site(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     controller: Controller
 
 
+_CHOICES: dict[str, tuple[str, ...] | type[StrEnum]] = {
+    "strategy": Strategy,
+    "planning": PlanningBy,
+    "mode": Mode,
+    "controller": Controller,
+    "trees": TREES,
+    "engine": get_args(_Engine),
+    "shedding": get_args(_Shedding),
+    "by": get_args(_Way),
+}
+
+
+def _in_words(error: Exception) -> str:
+    """With what there is to choose from."""
+    if str(error) == "Object missing required field `node`":
+        return "there is no [[node]]"
+    found = re.fullmatch(r"Invalid enum value '(.*)' - at `\$(?:.*\.)?(\w+)`", str(error))
+    if found is None or found[2] not in _CHOICES:
+        return str(error)
+    return f'{found[2]} = "{found[1]}": there are {", ".join(_CHOICES[found[2]])}'
+
+
 class _Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     node: tuple[_Node, ...]
     strategy: Strategy = Strategy.local
@@ -104,8 +134,8 @@ class _Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mode: Mode = Mode.homes
     copies: Annotated[int, msgspec.Meta(ge=0)] | None = None
     room: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    shedding: Literal["oldest", "least-matched"] | None = None
-    trees: Literal["nearest", "greedy", "adaptive"] | None = None
+    shedding: _Shedding | None = None
+    trees: _Trees | None = None
     round_s: Annotated[float, msgspec.Meta(ge=0.5)] | None = None
     replan_every_s: Annotated[float, msgspec.Meta(gt=0)] | None = None
     balance: _Balance | None = None
@@ -121,8 +151,10 @@ def nodes_of(path: Path) -> list[Wanted]:
     except OSError as error:
         raise CommandFailed(f"can't read {path}: {error.strerror}", BAD_INPUT) from None
     except (ValueError, msgspec.ValidationError) as error:
-        raise CommandFailed(f"{path}: {error}", BAD_INPUT) from None
+        raise CommandFailed(f"{path}: {_in_words(error)}", BAD_INPUT) from None
     names = [n.name for n in found.node]
+    for name in names:
+        check_node_name(name)
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice or not names:
         what = f"two nodes are named {twice[0]}" if twice else "there is no [[node]]"

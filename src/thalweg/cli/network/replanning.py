@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Annotated, Any
 
 import typer
 
-from thalweg.cli.client import DEFAULT_URL, AsJson, Service, Url
+from thalweg.cli.client import AT, DEFAULT_URL, AsJson, Service, Url
 from thalweg.cli.exits import CommandFailed, reporting
 from thalweg.cli.output import emit, emit_json, note, notes
 
@@ -76,17 +77,40 @@ def replans(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
 
 
 def check(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Compare what really runs for a node's placed queries with what was planned."""
+    """Compare what really runs for placed queries with what was planned: those of all nodes, or of
+    one (`--at NODE`)."""
     with reporting(), Service(url) as service:
-        found = service.request("GET", "/network/check").json()
+        found: list[dict[str, Any]] = []
+        silent: list[str] = []
+        at = os.environ.get(AT)
+        for node in [at] if at else _nodes(service):
+            answer = service.try_request("GET", "/network/check", headers={"thalweg-at": node})
+            if answer.status_code in (502, 503, 504) and not at:
+                silent.append(node)
+            else:
+                found += service.checked(answer).json()
         if as_json:
             emit_json(found)
             return
-        wrong = 0
-        for query in found:
-            for problem in query["problems"]:
-                wrong += 1
-                emit(f"{query['query']}: {problem}")
+        wrong = [f"{q['query']}: {problem}" for q in found for problem in q["problems"]]
+        for line in wrong:
+            emit(line)
+        for node in silent:
+            note(f"node {node} does not answer: its queries are not among these")
         if wrong:
-            raise CommandFailed(f"{wrong} things run otherwise than planned")
-        note(f"[green]✓[/] {len(found)} queries run as they were planned")
+            things = "1 thing runs" if len(wrong) == 1 else f"{len(wrong)} things run"
+            raise CommandFailed(f"{things} otherwise than planned")
+        note(_fine(len(found)))
+
+
+def _fine(queries: int) -> str:
+    if not queries:
+        return (
+            "nothing to check: no query was placed (`submit --strategy`, `--spread`, `--movable`)"
+        )
+    told = "1 query runs as it was" if queries == 1 else f"{queries} queries run as they were"
+    return f"[green]✓[/] {told} planned"
+
+
+def _nodes(service: Service) -> list[str]:
+    return [node["name"] for node in service.get("/network/nodes")]

@@ -43,6 +43,19 @@ def remember(folder: Path, wanted: Sequence[Wanted]) -> None:
     (folder / KEPT).write_bytes(msgspec.json.encode(list((before | now).values())))
 
 
+def as_kept(folder: Path) -> bytes | None:
+    """What is remembered, as it stands there."""
+    return (folder / KEPT).read_bytes() if (folder / KEPT).exists() else None
+
+
+def restore(folder: Path, kept: bytes | None) -> None:
+    """Remember what was remembered before: what was wanted since did not start."""
+    if kept is None:
+        (folder / KEPT).unlink(missing_ok=True)
+    else:
+        (folder / KEPT).write_bytes(kept)
+
+
 def names_of(wanted: int | None, known: Sequence[str]) -> list[str]:
     """n1, n2, …: as many as are wanted. Where nobody says, those that the folder has."""
     named = [name for name in known if not _NUMBERED.fullmatch(name)]

@@ -19,6 +19,8 @@ class Unknown(SiteError):
         by_key = {k.lower(): k for k in known}
         close = difflib.get_close_matches(name.lower(), by_key, n=1)
         hint = f"; did you mean {by_key[close[0]]}?" if close else ""
+        if kind == "node" and by_key:  # there are few
+            hint = f": there are {', '.join(sorted(by_key.values()))}"
         shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
         super().__init__(f"there is no {kind} {shown}{hint}")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from thalweg.engine.shared.compile.history import Gap, complete_from
 from thalweg.engine.shared.frames import FOREVER
+from thalweg.engine.shared.ingest.normalise import FURTHEST
 from thalweg.engine.site.status import instant_text
 from thalweg.plan.catalog import QueryDef, StreamDef
 from thalweg.plan.lengths import length_text
@@ -60,8 +61,8 @@ def still_missing(site: Site, query: QueryDef) -> list[str]:
 
 
 def has_ended(site: Site, gap: Gap) -> bool:
-    """Whether nothing more will come of the stream: then what is not at hand never will be."""
-    return site.engine.watermark(gap.stream) >= FOREVER
+    """Whether nothing of the stream is at hand, and nothing more will come."""
+    return site.engine.watermark(gap.stream) >= FOREVER and gap.since > FURTHEST
 
 
 def gap_text(gap: Gap, stream: StreamDef, has_ended: bool) -> str:

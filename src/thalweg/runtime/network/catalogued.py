@@ -104,7 +104,13 @@ class Catalogued:
     # --- nodes that go
 
     def forget(self, node: str) -> None:
-        self._ask(Forget(node_of(self, node).address))
+        known = node_of(self, node)
+        if self.is_up(node):
+            raise WrongUse(
+                f"{node} runs: what it has is dropped there, and `thalweg network leave {node}` "
+                "takes it out of the network"
+            )
+        self._ask(Forget(known.address))
 
     def leave(self) -> None:
         self._ask(Drop(f"{NODE}:{self.me.name}"))

@@ -17,7 +17,7 @@ from thalweg.cql.parser import parse_each
 from thalweg.cql.syntax import CreateQuery
 from thalweg.engine.failures import FAILURES
 from thalweg.engine.site import NotAtOnce, Site, WrongUse
-from thalweg.engine.site.publications import is_mirror
+from thalweg.engine.site.publications import is_mirror, is_publication
 from thalweg.engine.site.scripts import CompileEach, Text
 from thalweg.engine.site.scripts import Script as SiteScript
 from thalweg.plan.catalog import Catalog, QueryDef, ViewDef
@@ -254,7 +254,10 @@ class Node:
         with self._lock:
             elsewhere = self.own.elsewhere()
             self._add_columns(elsewhere)
-            known = network_catalog(elsewhere, self.site.catalog)
+            # What is kept for others is read by their queries, which are what people know.
+            named = self.site.catalog.definitions.items()
+            own = Catalog({k: d for k, d in named if not is_publication(d.name)})
+            known = network_catalog(elsewhere, own)
             aliases = self.own.aliases()
             return Catalog({**known.definitions, **aliases}) if aliases else known
 

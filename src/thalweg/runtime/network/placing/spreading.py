@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from thalweg.adapt.moves.partitioning import ABOVE
 from thalweg.adapt.moves.spreading import (
     Buckets,
     CannotSpread,
@@ -45,7 +46,7 @@ def spread_over(asked: str, measured: Sequence[NodeMeasure]) -> tuple[list[str],
                 raise Unknown("node", name, known)
         return list(dict.fromkeys(nodes)), parts
     if not 1 <= int(wanted) <= len(known):
-        raise WrongUse(f"there are {len(known)} nodes that answer: --spread {wanted} needs others")
+        raise WrongUse(f"--spread {wanted}: there are {len(known)} nodes to spread over")
     idle = sorted(measured, key=lambda n: (n.cpu_s, n.name))
     return sorted(n.name for n in idle[: int(wanted)]), parts
 
@@ -60,7 +61,8 @@ def spread_query(query: QueryDef, me: str, nodes: Sequence[str], parts: int | No
     try:
         found = spreadable(query.plan)
     except CannotSpread as error:
-        raise WrongUse(f"{query.name} can't be spread: {error}") from None
+        why = str(error).removesuffix(f": {ABOVE}, over partials")
+        raise WrongUse(f"{query.name} can't be spread: {why}; without --spread it runs") from None
     inputs, read, words = [], [], []
     for number, buckets in enumerate(ranges(parts)):
         at, name = nodes[number * len(nodes) // parts], f"{NAMED}{number}"
