@@ -6,12 +6,19 @@ queries from saturation on, where they matter: before, nearly every search ends 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from thalweg.experiments.report import UNEXPLAINED, Beside, Goal, Progress, Report
 from thalweg.experiments.sqpr.figures import curves
-from thalweg.experiments.sqpr.solver_runs import Course, Spot, fill, from_saturation, room_found
+from thalweg.experiments.sqpr.solver_runs import (
+    Course,
+    Spot,
+    at_load,
+    fill,
+    from_saturation,
+    room_found,
+)
 from thalweg.placement.sqpr.workload import MBPS, Workload, make_problem
 
 PROGRAMME, SWAPS, SOLVER = "sqpr, no forecast, no swaps", "sqpr, no forecast", "sqpr-milp"
@@ -32,11 +39,25 @@ class Parameters:
     from_saturation: int = 60  # queries
     batches: tuple[int, ...] = (2, 5)
     batch_hosts: int = 10
+    timed_hosts: tuple[int, ...] = (5, 10, 20)  # figures 6(a), 6(b) of Algorithm 1's model
+    timed_ways: tuple[int, ...] = (2, 3, 4, 5)
+    timed_ways_on: int = 10  # hosts
+    timed_from: float = 0.6  # of the queries: the next ones find 75 % of the CPU in use, or more
+    timed: int = 20  # queries
 
     @classmethod
     def quick(cls) -> Parameters:
         return cls(
-            seeds=1, hosts=(5,), seconds=2.0, longer=(1.0, 4.0), from_saturation=15, batch_hosts=5
+            seeds=1,
+            hosts=(5,),
+            seconds=2.0,
+            longer=(1.0, 4.0),
+            from_saturation=15,
+            batch_hosts=5,
+            timed_hosts=(3, 6),
+            timed_ways=(2, 3),
+            timed_ways_on=4,
+            timed=5,
         )
 
 
@@ -66,14 +87,17 @@ def run(parameters: Parameters, progress: Progress) -> Report:
             spot = from_saturation(problem, seconds, parameters.from_saturation)
             spots.setdefault((hosts, mbps, seconds), []).append(spot)
         room.append(room_found(problem))
+    by_hosts, by_ways = _timed(parameters)
     return Report(
         "sqpr-milp",
         "Algorithm 1 as printed beside the programme (SQPR, IV-A)",
         asdict(parameters),
         [_row(*key, found) for key, found in courses.items()]
-        + [_spot_row(*key, found) for key, found in spots.items()],
+        + [_spot_row(*key, found) for key, found in spots.items()]
+        + [_timed_row(parameters, h, parameters.ways, found) for h, found in by_hosts.items()]
+        + [_timed_row(parameters, parameters.timed_ways_on, (w,), f) for w, f in by_ways.items()],
         goals=_goals(parameters, courses, room),
-        beside=_beside(parameters, courses, spots),
+        beside=[*_beside(parameters, courses, spots), _times(parameters, by_hosts, by_ways)],
         notes=[
             "The clock counts seconds of a machine that was busy with other things; on a quiet "
             "one, fewer searches end by it.",
@@ -96,6 +120,49 @@ def run(parameters: Parameters, progress: Progress) -> Report:
                 title=f"at most {parameters.seconds:g} s a query, {parameters.seeds} seeds",
             )
         },
+    )
+
+
+Timed = dict[int, list[Spot]]  # by hosts, or by ways
+
+
+def _timed(parameters: Parameters) -> tuple[Timed, Timed]:
+    def spot(hosts: int, ways: tuple[int, ...], seed: int) -> Spot:
+        made = replace(_workload(parameters, hosts, parameters.host_mbps[0]), ways=ways)
+        problem = make_problem(made, seed)
+        return at_load(problem, parameters.seconds, parameters.timed_from, parameters.timed)
+
+    seeds = range(parameters.seeds)
+    return (
+        {h: [spot(h, parameters.ways, seed) for seed in seeds] for h in parameters.timed_hosts},
+        {
+            w: [spot(parameters.timed_ways_on, (w,), seed) for seed in seeds]
+            for w in parameters.timed_ways
+        },
+    )
+
+
+def _timed_row(
+    parameters: Parameters, hosts: int, ways: tuple[int, ...], found: list[Spot]
+) -> dict[str, Any]:
+    row = _spot_row(hosts, parameters.host_mbps[0], parameters.seconds, found)
+    joins = f"{min(ways)}- to {max(ways)}-way" if len(ways) > 1 else f"{ways[0]}-way"
+    return {**row, "planner": f"{SOLVER}, {parameters.timed} queries when full, {joins} joins"}
+
+
+def _times(parameters: Parameters, by_hosts: Timed, by_ways: Timed) -> Beside:
+    def told(found: Timed, what: str) -> str:
+        return ", ".join(
+            f"{n}{what} {1000 * _mean([s.mean_s for s in spots]):,.0f} ms"
+            f" ({sum(s.clock for s in spots)} by the clock)"
+            for n, spots in found.items()
+        )
+
+    return Beside(
+        "6(a), 6(b)",
+        "the time of planning grows with the hosts, less with the streams of a query",
+        f"Algorithm 1: {told(by_hosts, ' hosts')}; on {parameters.timed_ways_on} hosts: "
+        f"{told(by_ways, '-way')}",
     )
 
 

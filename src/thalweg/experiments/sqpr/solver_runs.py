@@ -78,6 +78,17 @@ def from_saturation(problem: Problem, seconds: float, count: int) -> Spot:
     return _submit(running, solver, range(first, min(first + count, len(problem.queries))), 1)
 
 
+def at_load(problem: Problem, seconds: float, share: float, count: int) -> Spot:
+    """The programme plans this share of the queries; the solver the next few, which are timed."""
+    planner = Sqpr(problem, Options(work_limit=0, reuse="none"))
+    first = round(share * len(problem.queries))
+    for query in range(first):
+        planner.submit([query])
+    running = problem.with_running(planner.deployment())
+    solver = SqprMilp(running, Options(work_limit=NODES), seconds=seconds)
+    return _submit(running, solver, range(first, min(first + count, len(problem.queries))), 1)
+
+
 def room_found(problem: Problem) -> tuple[int, int]:
     """After each refusal of the programme and its swaps: asked so often, room found so often."""
     planner = Sqpr(problem, Options(reuse="none"))
