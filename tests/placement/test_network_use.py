@@ -37,6 +37,11 @@ def test_the_whole_deployment_counts_each_send_once() -> None:
     assert bits_in_flight(two_way(), AT_SOURCE) == 0
 
 
+def test_what_the_overlay_brings_counts_straight_from_the_nearest_who_has_it() -> None:
+    brought = deployment(2, runs=[(0, 0)], wants=[(0, 1), (2, 2)], serves={0: 2})
+    assert bits_in_flight(problem_of(TWO), brought) == pytest.approx(0.19)
+
+
 def test_without_latencies_there_is_nothing_to_measure() -> None:
     plan = Plans(two_way(), AT_SOURCE).of(0)
     assert plan is not None

@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from thalweg.placement.arrays import Floats
+import numpy as np
+
+from thalweg.placement.arrays import NONE, Floats
 from thalweg.placement.deployment import Deployment
 from thalweg.placement.explain import Kind, Node
 from thalweg.placement.problem import Problem
@@ -37,12 +39,31 @@ class NetworkUse:
 
 
 def bits_in_flight(problem: Problem, deployment: Deployment) -> float:
-    """Over all sends; each stream counts once on each of its ways, however many queries use it."""
+    """Over all sends; each stream counts once on each of its ways, however many queries use it.
+
+    What is left to the overlay comes straight from the nearest host that has it.
+    """
     latency = problem.hosts.latency_ms
     if latency is None:
         return 0.0
+    rate = problem.streams.rate_bps
     source, target, sent = deployment.sends.T
-    return float((problem.streams.rate_bps[sent] * latency[source, target]).sum()) * _MS
+    total = float((rate[sent] * latency[source, target]).sum())
+    if deployment.wants is not None:
+        has = _holders(problem, deployment)
+        for host, stream in deployment.wants.tolist():
+            total += float(rate[stream] * latency[has[stream], host].min())
+    return total * _MS
+
+
+def _holders(problem: Problem, deployment: Deployment) -> dict[int, list[int]]:
+    """Of each stream, the hosts where it comes from or is made."""
+    found: dict[int, list[int]] = {}
+    for stream in np.flatnonzero(problem.streams.home != NONE).tolist():
+        found.setdefault(stream, []).append(int(problem.streams.home[stream]))
+    for host, operator in deployment.runs.tolist():
+        found.setdefault(int(problem.operators.output[operator]), []).append(host)
+    return found
 
 
 def query_use(problem: Problem, plan: Node) -> NetworkUse | None:

@@ -36,6 +36,13 @@ def test_in_a_wide_area_with_plenty_all_are_admitted_and_the_optimum_needs_no_mo
     assert all(found[name]["Mbit in flight"] >= best - 1e-9 for name in trees)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_cosmos_moves_streams_too_and_its_ways_are_counted(rows, seed):
+    cosmos = of(rows, WIDE, seed)["cosmos"]
+    assert cosmos["admitted"] == TINY.small_queries
+    assert cosmos["Mbit in flight"] > 0
+
+
 def test_who_would_take_too_long_is_left_out_and_its_line_ends():
     hasty = Parameters(seeds=1, growth=(6,), small_queries=4, exact_nodes=500, longest_s=0.0)
     report = run(hasty, lambda text, part=None: None)

@@ -37,6 +37,10 @@ SMALLEST = {
         "from_saturation": 3,
         "batches": (2,),
         "batch_hosts": 3,
+        "timed_hosts": (2, 3),
+        "timed_ways": (2, 3),
+        "timed_ways_on": 3,
+        "timed": 2,
     },
     "sqpr-load": {**CLUSTER, "submitted": (10, 20), "epoch": 10},
 }

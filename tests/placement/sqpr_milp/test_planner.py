@@ -12,11 +12,14 @@ from tests.placement.problems import TWO_WAY, problem_of
 
 from thalweg.placement.abstract import abstract_plans
 from thalweg.placement.arrays import NONE
+from thalweg.placement.cost import Weights, cost_of, score
 from thalweg.placement.deployment import Deployment, deployment
+from thalweg.placement.milp.whole import MILP
 from thalweg.placement.problem import Problem
 from thalweg.placement.sqpr.planner import Sqpr
 from thalweg.placement.sqpr.workload import MBPS, Workload, make_problem
 from thalweg.placement.sqpr_milp import SQPR_MILP, SqprMilp
+from thalweg.placement.sqpr_milp.planner import GAP
 from thalweg.placement.strategy import Options
 from thalweg.placement.verify import verify
 
@@ -125,3 +128,16 @@ def test_bounds_on_latency_are_refused_rather_than_ignored() -> None:
     late = problem_of(TWO_WAY | {"queries": [bounded], "latency_ms": [[0] * 3] * 3})
     with pytest.raises(ValueError, match="no latency"):
         SqprMilp(late)
+
+
+def test_a_batch_is_planned_as_well_as_its_gap_says_not_just_admitted() -> None:
+    """The objective counts queries by the thousand: a share of that would let any plan pass."""
+    plenty = Workload(hosts=3, base_streams=6, queries=5, ways=(2, 3), cpu_share=3.0)
+    problem = make_problem(plenty, 3)
+    planner = SqprMilp(problem, Options(work_limit=10_000), warm=False)
+    planner.submit(range(5))
+    best = MILP.plan(problem, Options(work_limit=10_000)).deployment
+    found = [cost_of(problem, d) for d in (planner.deployment(), best)]
+    assert [cost.admitted for cost in found] == [5, 5]
+    ours, least = (-score(problem, cost) + 5 * Weights().admitted for cost in found)
+    assert ours <= least + GAP

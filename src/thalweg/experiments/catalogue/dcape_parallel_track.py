@@ -24,7 +24,8 @@ class Parameters:
     keys: int = 500
     capacities: tuple[float, ...] = (8_000.0, 16_000.0, 32_000.0)
     per_tuple: float = 10.0
-    seeds: int = 3
+    usual: tuple[float, float] = (4_000.0, 2.0)  # a capacity and a price nobody chose for PTLB
+    seeds: int = 5
 
     @classmethod
     def quick(cls) -> Parameters:
@@ -35,10 +36,11 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     p = parameters
     arrivals = Arrivals((p.rate,) * 3, (p.rate, p.slow_rate, p.slow_rate), p.change_s)
     rows: list[dict[str, Any]] = []
-    ran: dict[tuple[float, str], list[Ran]] = {}
-    for number, capacity in enumerate(p.capacities):
+    ran: dict[tuple[float, float, str], list[Ran]] = {}
+    cases = [(capacity, p.per_tuple) for capacity in p.capacities]
+    for number, (capacity, price) in enumerate([p.usual, *cases]):
         for way in (PTLB, MSLB):
-            progress(f"capacity {capacity:g}, {way}", number / len(p.capacities))
+            progress(f"capacity {capacity:g}, {way}", number / (len(cases) + 1))
             setting = Setting(
                 arrivals,
                 p.window_s,
@@ -47,15 +49,14 @@ def run(parameters: Parameters, progress: Progress) -> Report:
                 p.buckets,
                 p.keys,
                 capacity,
-                p.per_tuple,
+                price,
                 way,
                 local=True,
                 balance_from_s=int(p.change_s) + 4,
             )
-            ran[capacity, way] = [Cluster(setting, seed).run() for seed in range(p.seeds)]
-        rows.append(_row(p, capacity, ran))
-    middle = p.capacities[-1]
-    lines = {way: [r.results for r in ran[middle, way]] for way in (PTLB, MSLB)}
+            ran[capacity, price, way] = [Cluster(setting, seed).run() for seed in range(p.seeds)]
+        rows.append(_row(p, capacity, price, ran))
+    lines = {way: [r.results for r in ran[*cases[-1], way]] for way in (PTLB, MSLB)}
     seconds = [i + 1.0 for i in range(p.seconds)]
     best = max(rows, key=lambda r: r["ptlb ÷ mslb, at best"])
     return Report(
@@ -77,7 +78,8 @@ def run(parameters: Parameters, progress: Progress) -> Report:
                 "13",
                 "PTLB is ahead of MSLB from the moment that balancing begins",
                 "; ".join(
-                    f"capacity {r['capacity']:,.0f}: {r['ptlb ÷ mslb, at best']:.3f} × at best, "
+                    f"capacity {r['capacity']:,.0f}, {r['price of a moved tuple']:g} a moved "
+                    f"tuple: {r['ptlb ÷ mslb, at best']:.3f} × at best, "
                     f"{r['ptlb ÷ mslb, at the end']:.3f} × at the end"
                     for r in rows
                 ),
@@ -93,15 +95,18 @@ def run(parameters: Parameters, progress: Progress) -> Report:
     )
 
 
-def _row(p: Parameters, capacity: float, ran: dict[tuple[float, str], list[Ran]]) -> dict[str, Any]:
+def _row(
+    p: Parameters, capacity: float, price: float, ran: dict[tuple[float, float, str], list[Ran]]
+) -> dict[str, Any]:
     begin = int(p.change_s) + 4
 
     def mean(way: str, second: int) -> float:
-        return sum(r.results[second] for r in ran[capacity, way]) / p.seeds
+        return sum(r.results[second] for r in ran[capacity, price, way]) / p.seeds
 
     course = [mean(PTLB, s) / mean(MSLB, s) for s in range(begin, p.seconds)]
     return {
         "capacity": capacity,
+        "price of a moved tuple": price,
         "ptlb": round(mean(PTLB, p.seconds - 1)),
         "mslb": round(mean(MSLB, p.seconds - 1)),
         "ptlb ÷ mslb, at best": round(max(course), 4),
@@ -111,9 +116,8 @@ def _row(p: Parameters, capacity: float, ran: dict[tuple[float, str], list[Ran]]
 
 
 NOTES = (
-    "The capacities and the price of a moved tuple were chosen so that PTLB leads at all: with a "
-    "capacity of 4,000 and 2 units a tuple it ends at 0.76 of MSLB. So the two goals say what is "
-    "possible, not what is usual.",
+    "But for the first row, the capacities and the price of a moved tuple were chosen so that PTLB "
+    "leads at all. So the two goals say what is possible, not what is usual.",
     "All rates are 100 tuples a second until B and C fall to 5 at 30 s; machines then change their "
     "shapes, and balancing begins at 34 s, when the states are as large as they get.",
 )

@@ -2,9 +2,10 @@
 
 Two kinds of problems: a data centre (every host equally far, CPU and bandwidth short, no proxies)
 and a wide area (latencies, proxies, plenty of everything). The smallest are solved to the optimum:
-by the whole model (III.8) in the data centre, tree by tree in the wide area. `growth` are numbers
-of queries; a strategy is left out from the size on at which it would take longer than `longest_s`,
-if its time a query stayed what it was.
+by the whole model (III.8) in the data centre, tree by tree in the wide area. COSMOS places whole
+queries by distance and shares out load, so it is in the wide area only; what it leaves to the
+overlay is counted as straight ways. `growth` are numbers of queries; a strategy is left out from
+the size on at which it would take longer than `longest_s`, if its time a query stayed what it was.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from thalweg.placement.verify import verify
 CENTRE, WIDE = "data centre", "wide area"
 STRATEGIES = {
     CENTRE: ("sqpr", "heuristic", "soda"),
-    WIDE: ("sqpr", "heuristic", "proxy", "edge", "edge+", "in-network", "optimal"),
+    WIDE: ("sqpr", "heuristic", "proxy", "edge", "edge+", "in-network", "optimal", "cosmos"),
 }
 SLOW = ("sqpr-milp", "milp")  # on the smallest data centre only
 EXACT = {CENTRE: "milp", WIDE: "optimal"}

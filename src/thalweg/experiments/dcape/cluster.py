@@ -42,6 +42,7 @@ class Setting:
     old_windows: float = 1.0  # for how many windows PTLB keeps the old track
     hot: float = 0.5  # the share of the first machine
     balance_from_s: int = 0
+    order: tuple[int, ...] = (0, 1, 2)  # in which streams are joined at first
 
 
 @dataclass(slots=True)
@@ -75,7 +76,7 @@ class Cluster:
         window = TimeWindow(int(s.window_s * TICKS_PER_S))
         self.query = Query(("A", "B", "C"), (window,) * 3, s.buckets)
         self.seed = seed
-        shape = left_deep((0, 1, 2))
+        shape = left_deep(s.order)
         self.buckets = [
             Bucket(b, self._first_machine(b), RangeJoin(self.query, shape))
             for b in range(s.buckets)

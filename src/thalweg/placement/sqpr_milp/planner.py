@@ -18,13 +18,14 @@ from thalweg.placement.deployment import Deployment
 from thalweg.placement.ledger import Ledger
 from thalweg.placement.migrations import host_changes
 from thalweg.placement.milp.highs import Answer
+from thalweg.placement.milp.instance import Instance
 from thalweg.placement.milp.solving import Limits, best_plan
 from thalweg.placement.problem import Problem
 from thalweg.placement.sqpr.placing import Placing
 from thalweg.placement.sqpr_milp.reduction import as_start, put, reduced, take_out
 from thalweg.placement.strategy import Decision, Options, Refusal, online_strategy
 
-GAP = 0.01  # of the objective: the choice among plans that admit the query
+GAP = 0.01  # of what is weighed against each other once the query is admitted
 SECONDS = 60.0
 
 IDENTICAL, SOLVER, REFUSED = "identical", "solver", "refused"
@@ -90,7 +91,7 @@ class SqprMilp:
         has_start = len(new) > 1 or any(q == new[0] for q, _ in taken.served)
         start = as_start(taken, askers) if self.warm and has_start else None
         count = len(new)
-        limits = Limits(self.limits.nodes * count, self.limits.gap, self.limits.seconds * count)
+        limits = Limits(self.limits.nodes * count, self._gap(instance), self.limits.seconds * count)
         answer, rows = best_plan(instance, self.options.weights, limits, start)
         if rows is None:
             put(ledger, taken.rows, taken.served)
@@ -100,6 +101,11 @@ class SqprMilp:
             # Within the gap, a solution may hold what it does not use.
             ledger.sweep(list(ledger.providers))
         return [q for q in new if q in ledger.server], answer
+
+    def _gap(self, instance: Instance) -> float:
+        """Of a batch the objective counts queries as well: a share of that would hide the rest."""
+        free = sum(d.queries for d in instance.demands if not d.required)
+        return self.limits.gap / (1 + self.options.weights.admitted * free)
 
     def _add_by_the_programme(self, new: list[int], plans: list[AbstractPlans]) -> None:
         """A plan on top of what runs, for those that have one: where the search starts from."""
