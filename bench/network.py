@@ -14,6 +14,7 @@ from typing import Any
 
 from bench import (
     network_brokers,
+    network_cosmos,
     network_delay,
     network_gone,
     network_join,
@@ -23,7 +24,7 @@ from bench import (
 from bench.measure import percentile
 from thalweg.experiments.report import Goal, Progress, Report
 
-NAMES = ("subscription", "join", "ranges", "gone", "delays", "brokers")
+NAMES = ("subscription", "join", "ranges", "gone", "delays", "brokers", "cosmos")
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Parameters:
     brokers: int = 4
     readers: int = 64  # behind them, of overlapping ranges
     reader_rows: int = 100_000  # that are spread
+    cosmos_queries: int = 10_000  # at four proxies
     only: tuple[str, ...] = NAMES  # of the pieces
     seed: int = 7
 
@@ -66,6 +68,7 @@ class Parameters:
             single_events=30,
             gone_rounds=2,
             reader_rows=20_000,
+            cosmos_queries=80,
         )
 
 
@@ -151,9 +154,33 @@ def _brokers(p: Parameters, folder: Path, progress: Progress) -> Piece:
     ]
 
 
+def _cosmos(p: Parameters, folder: Path, progress: Progress) -> Piece:
+    found = {}
+    for strategy in ("local", "cosmos"):
+        progress(f"{p.cosmos_queries:,} queries at four proxies, {strategy}")
+        to = folder / strategy
+        found[strategy] = network_cosmos.measure(to, p.cosmos_queries, strategy, p.seed)
+    rows: list[dict[str, Any]] = [
+        {
+            "reading": f"{d.queries:,} queries at four proxies: {strategy}",
+            "deployed s": d.seconds,
+            "CPU s": d.cpu_s,
+            "sent kbit/s": d.sent_bps / 1e3,
+            "foreseen kbit/s": "" if d.foreseen_bps is None else d.foreseen_bps / 1e3,
+        }
+        for strategy, d in found.items()
+    ]
+    cosmos = found["cosmos"]
+    off = abs((cosmos.foreseen_bps or 0.0) / cosmos.sent_bps - 1)
+    return rows, [
+        Goal(f"{cosmos.queries:,} queries deployed", cosmos.seconds, 120, "s", False),
+        Goal("the planner's traffic, off what is measured by", 100 * off, 25, "%", False),
+    ]
+
+
 _WAYS = {"straight": "straight from", "behind": "by way of a broker from"}
 
-_MEASURES = (_subscription, _join, _ranges, _gone, _delays, _brokers)
+_MEASURES = (_subscription, _join, _ranges, _gone, _delays, _brokers, _cosmos)
 PIECES: dict[str, Callable[[Parameters, Path, Progress], Piece]] = dict(
     zip(NAMES, _MEASURES, strict=True)
 )

@@ -19,7 +19,7 @@ from bench.network_delay import Follower
 from bench.nodes import NodeProcess, await_, network
 from thalweg.api.network.deployed import encode_placement
 from thalweg.api.network.forwarding import HERE
-from thalweg.cli.network.running import Wanted, start, stop
+from thalweg.cli.network.running import Wanted, meet, start, stop
 from thalweg.cql import compile_script
 from thalweg.engine.site import IN_PROCESS
 from thalweg.plan.cutting import places
@@ -56,6 +56,7 @@ def measure(
                 ["--tick-interval-ms", str(tick_interval_ms), *more],
             )
             try:
+                meet([home.running, reader.running, running])
                 _round(reader, clock, name, running.pid, found, window)
             finally:
                 if running.pid in clock.killed:

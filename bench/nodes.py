@@ -44,8 +44,11 @@ class NodeProcess:
     def go_on(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
 
-    def cql(self, text: str, headers: Mapping[str, str] | None = None) -> None:
-        self._checked(self._http.post("/queries", json={"cql": text}, headers=headers))
+    def cql(
+        self, text: str, headers: Mapping[str, str] | None = None, timeout_s: float = 120
+    ) -> None:
+        body = {"cql": text}
+        self._checked(self._http.post("/queries", json=body, headers=headers, timeout=timeout_s))
 
     def cql_each(self, texts: list[str]) -> None:
         """For this node alone, names of the network's own among them."""
@@ -88,6 +91,9 @@ class NodeProcess:
 
     def get(self, path: str, **options: Any) -> Any:
         return self._checked(self._http.get(path, **options)).json()
+
+    def ask(self, path: str, body: dict[str, Any], headers: Mapping[str, str]) -> Any:
+        return self._checked(self._http.post(path, json=body, headers=headers)).json()
 
     def post(self, path: str, body: dict[str, Any]) -> None:
         """To this node itself."""

@@ -55,6 +55,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
             yield f"    ≋ {name}: {rate['rows_per_s']:.3g} rows/s, {bps(rate['bps'])}"
     admitted, refused = found["queries"], found["refused"]
     yield f"{found['strategy']} admits {len(admitted)} of {len(admitted) + len(refused)} queries"
+    yield f"nodes send each other {bps(found['traffic_bps'])}"
     for query in admitted:
         yield f"  {query['query']} at {query['node']}"
         for fragment in query["fragments"]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from thalweg.api.network.placed import computes
+from thalweg.placement.cost import cost_of
 from thalweg.runtime.data.fragments import Fragment
 from thalweg.runtime.network.measuring import NodeMeasure
 from thalweg.runtime.network.placing.deploying import Planned
@@ -15,6 +16,8 @@ def plan_json(strategy: str, planned: Planned, measured: Sequence[NodeMeasure]) 
     hosts = planned.problem.hosts
     return {
         "strategy": strategy,
+        # With all that runs already as it was planned.
+        "traffic_bps": cost_of(planned.problem, planned.outcome.deployment).network_bps,
         "nodes": [
             {
                 "name": node.name,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from thalweg.engine.site.changes import Changes
 from thalweg.engine.site.positions import Position
-from thalweg.engine.site.reading import Changes, Page, Reader
+from thalweg.engine.site.reading import Page, Reader
 
 _LOOK_S = 1.0  # however quiet it is, look so often whether the query still stands
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -204,32 +202,3 @@ class Reader:
     def _page(self, version: _Version, said: Said) -> Page:
         run, columns = version.run, version.columns
         return Page(Emission(self.query, run, columns, said.low, said.upto, said.rows))
-
-
-class Changes:
-    """Counts ticks and changes of the catalog, for those who wait for the next."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._changes = 0
-
-    def tell(self) -> None:
-        with self._changed:
-            self._changes += 1
-            self._changed.notify_all()
-
-    @property
-    def count(self) -> int:
-        """Take it before looking for rows, then `wait` for the next."""
-        return self._changes
-
-    def wait(self, seen: int, timeout_s: float) -> bool:
-        """Until something has changed since `seen`; whether it did in time."""
-        until = time.monotonic() + timeout_s
-        with self._changed:
-            while self._changes == seen:
-                left = until - time.monotonic()
-                if left <= 0:
-                    return False
-                self._changed.wait(left)
-            return True

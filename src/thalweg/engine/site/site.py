@@ -20,12 +20,14 @@ from thalweg.engine.shared.engine import SharedEngine
 from thalweg.engine.shared.ingest.arriving import Receipt
 from thalweg.engine.shared.ingest.batch_ids import is_known
 from thalweg.engine.shared.registering import Past
+from thalweg.engine.shared.results.present import frontier_of
 from thalweg.engine.shared.tick.executors import Executor
 from thalweg.engine.shared.tick.shaping.policy import ALWAYS_MJOIN
 from thalweg.engine.sinks.base import Sink
 from thalweg.engine.sinks.registry import open_sink
 from thalweg.engine.site.backup import pack, staged, sweep
 from thalweg.engine.site.book import Book, kind_of
+from thalweg.engine.site.changes import Changes
 from thalweg.engine.site.delays import Delays
 from thalweg.engine.site.errors import SiteError, Unknown, WrongUse
 from thalweg.engine.site.explaining import explain
@@ -40,7 +42,7 @@ from thalweg.engine.site.metrics import SiteMetrics
 from thalweg.engine.site.now import Content, content_of, select
 from thalweg.engine.site.outlet import SiteOutlet
 from thalweg.engine.site.positions import START, Position
-from thalweg.engine.site.reading import Changes, Page, Reader
+from thalweg.engine.site.reading import Page, Reader
 from thalweg.engine.site.registry import NO_PASTS, OpenSource, Registry, Within
 from thalweg.engine.site.scripts import Compiled, CompileEach, Compiler, Script, Text
 from thalweg.engine.site.settings import SiteSettings
@@ -104,7 +106,7 @@ class Site:
             committed=self._ticked,
             parked=self._parked,
         )
-        self.changes = Changes()
+        self.changes = Changes(lambda query: frontier_of(self.engine, query))
         self.lost: dict[str, str] = {}  # by stream: from when on, and why, nothing can come
         self.delays = Delays(self._reads)
         self.status = StatusCollector(self)
@@ -436,7 +438,8 @@ class Site:
         self.delays.ticked(done.delay_s, work)
         self.status.ticked(done)
         self._measured.ticked(done)
-        self._tell()
+        self.changes.ticked()
+        self.listeners.tell()
 
     def _parked(self, errors: Mapping[str, str]) -> None:
         for name, error in errors.items():

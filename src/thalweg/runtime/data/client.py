@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from random import uniform
 from typing import Any
 
 import msgspec
@@ -32,6 +33,7 @@ _LONGEST = 200  # characters of an error
 
 ANSWER_WITHIN_S = 30.0  # of a node that is busy; one that is gone refuses at once
 CALL_FOR_S = 30.0  # a call that goes on for longer is made anew: so long may a dead link go unseen
+_SHORTEST = 0.6  # of that: those that began together are not made anew together
 
 
 COPY_FOR_S = 3600.0  # state may be large, and a link slow
@@ -98,7 +100,7 @@ class DataClient:
     def read(self, ticket: Read) -> Iterator[tuple[Range | MovedTo, pl.DataFrame]]:
         """Batches as they come; ends when the call has lasted long enough, to be made anew. Raises
         Unreachable, NotServed."""
-        options = flight.FlightCallOptions(timeout=CALL_FOR_S)
+        options = flight.FlightCallOptions(timeout=CALL_FOR_S * uniform(_SHORTEST, 1.0))
         with _translated(self.called):
             self._reader = reader = self._client.do_get(flight.Ticket(encode(ticket)), options)
             try:

@@ -17,6 +17,7 @@ from thalweg.engine.shared.state.remote.kept_objects import KeptObjects
 from thalweg.engine.shared.state.remote.node_objects import OBJECTS, Answered, Asked
 from thalweg.engine.shared.state.remote.objects import Taken
 from thalweg.engine.site import Forgotten, SiteError, Unknown
+from thalweg.engine.site.changes import Turn
 from thalweg.engine.site.publications import Publications, no_rows, reader_of
 from thalweg.runtime.data.batches import PIECES, batch_of, piece_batch
 from thalweg.runtime.data.fragments import Fragment, is_fragment
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 ASK = "thalweg"  # the one action
 _AT_ONCE = 4 << 20  # bytes of a piece in a batch
 KEEP_ALIVE_S = 1.0  # so often a quiet publication says that it is there
+MOST_KEPT_ALIVE_A_S = 100  # of a node; who reads among many hears it less often
 
 
 class CannotPublish(Exception):
@@ -181,6 +183,13 @@ class _Nobody:
         raise CannotPublish("this node reads nothing of others")
 
 
+class _Reading:
+    """A reader's call."""
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+
+
 class DataServer(flight.FlightServerBase):  # type: ignore[misc]
     """Serves one site, once it is attached; `listen` is `host:port`, port 0 takes a free one. With
     certificates, each reader can ask for its own publications only."""
@@ -197,6 +206,7 @@ class DataServer(flight.FlightServerBase):  # type: ignore[misc]
         self._measured: Callable[[], bytes] | None = None
         self._balanced: Balanced | None = None
         self.sent_bytes = 0  # of rows, to readers
+        self._reading: set[_Reading] = set()
         self.pace = Pace(None)  # of state that moves
         self._reached: Callable[[Heard], Reached] | None = None
         if site is not None:
@@ -409,22 +419,42 @@ class DataServer(flight.FlightServerBase):  # type: ignore[misc]
 
     def _pieces(self, context: Any, wanted: Read, schema: pa.Schema) -> Iterator[Any]:
         """What there is, then what follows, until the reader goes."""
+        reading = _Reading(self._site.changes.turn())
+        self._reading.add(reading)
+        try:
+            yield from self._said(context, wanted, schema, reading)
+        finally:
+            reading.turn.over()
+            self._reading.discard(reading)
+
+    @property
+    def _keep_alive_s(self) -> float:
+        """All readers together do not keep a node busy that has nothing to say."""
+        return max(KEEP_ALIVE_S, len(self._reading) / MOST_KEPT_ALIVE_A_S)
+
+    def _said(
+        self, context: Any, wanted: Read, schema: pa.Schema, reading: _Reading
+    ) -> Iterator[Any]:
         since = wanted.since
         nothing = batch_of(no_rows(self.publications.query(wanted.publication)), schema)
         is_heard = False
         while not (self._closing.is_set() or context.is_cancelled()):
-            seen = self._site.changes.count  # before looking, so that nothing slips in behind
+            changes = self._site.changes
+            seen = changes.told  # before looking, so that nothing slips in behind
             try:
+                query = self.publications.query(wanted.publication).name
                 for piece in self.publications.read(wanted.publication, since):
                     took = self.publications.took(wanted.publication)
                     batch = batch_of(piece.rows, schema)
                     self.sent_bytes += batch.nbytes
+                    reading.turn.over()
                     yield batch, encode(Range(piece.low, piece.upto, took))
                     since = piece.upto
                 if not is_heard and since == wanted.since:
                     # Who goes over to this publication is not kept waiting for a row.
                     yield nothing, encode(Range(since, since))
                 is_heard = True
+                reading.turn.over()
                 moved = self._giver.moved(wanted.publication)
                 if moved is not None and since >= moved.since:
                     yield nothing, encode(moved)
@@ -432,7 +462,11 @@ class DataServer(flight.FlightServerBase):  # type: ignore[misc]
                 raise flight.FlightServerError(str(error), encode(Refused(str(error)))) from None
             except SiteError:
                 return
-            while not (self._closing.is_set() or self._site.changes.wait(seen, KEEP_ALIVE_S)):
+            while not self._closing.is_set():
+                turn = changes.wait_for(query, since, seen, self._keep_alive_s)
+                if turn is not None:
+                    reading.turn = turn
+                    break
                 yield nothing, encode(Range(since, since))
                 if context.is_cancelled():
                     return

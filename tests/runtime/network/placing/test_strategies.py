@@ -114,6 +114,7 @@ def test_operators_run_at_several_nodes_and_go_with_the_query(
         "/network/plan", json={"cql": f"SELECT {QUERY[7:]}"}, headers=headers
     )
     assert [q["node"] for q in plan.json()["queries"]] == ["c"]
+    assert plan.json()["traffic_bps"] > 0  # its streams are at home elsewhere
     assert nodes["d"].names("queries") == {"joined": "d"}
     nodes["a"].cql("DROP QUERY joined")
     for node in nodes.values():

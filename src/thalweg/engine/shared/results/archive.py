@@ -129,9 +129,10 @@ class Archive:
         """By tick, at least those that reach beyond an instant."""
         outputs = self._store.outputs
         found: dict[int, _Stored] = {}
-        for tick, segment in outputs.segments(result_table(query), since=since):
-            found.setdefault(tick, _Stored(tick, None, [])).segments.append(("", segment))
         memberships = self._store.runs.memberships(query)
+        if not self._is_always_published(query, memberships):
+            for tick, segment in outputs.segments(result_table(query), since=since):
+                found.setdefault(tick, _Stored(tick, None, [])).segments.append(("", segment))
         for place, (first, group) in enumerate(memberships):
             until = memberships[place + 1][0] if place + 1 < len(memberships) else None
             for part in ("", STARTED, ENDED):
@@ -152,21 +153,20 @@ class Archive:
         return Said(said.low, said.upto, rows, said.tick, said.group is None)
 
     def _rows(self, query: str, said: _Stored) -> pl.DataFrame:
-        # A reader of its own: the engine's forgets files while others may be reading.
-        results = Results(self._store.files)
         if said.group is None:
-            return results.rows([s for _, s in said.segments])
+            return self._results().rows([s for _, s in said.segments])
         group = self.group(said.group)
         if group is None:
             return pl.DataFrame()
         if group.family is not None:
-            rows = results.rows([s for _, s in said.segments])
+            rows = self._results().rows([s for _, s in said.segments])
             return of_member(rows, group.family.members.index(query))
         member = self._registered(query)
         if member is None or member.normal is None:
             return pl.DataFrame()
 
         def parts() -> tuple[pl.DataFrame, pl.DataFrame]:
+            results = self._results()
             started, ended = (
                 results.group_rows([s for of, s in said.segments if of == part], group.operator)
                 for part in (STARTED, ENDED)
@@ -180,6 +180,16 @@ class Archive:
                 return cut
         (family,) = families_of(group.representative, [member])
         return changes(family, *parts(), said.low, said.upto).drop(MEMBER)
+
+    def _is_always_published(self, query: str, memberships: list[tuple[int, str]]) -> bool:
+        """Whether others read it and it is a member from its first tick on: then nothing is its
+        own, since what others read is never replaced."""
+        run = self._registered(query) if query.startswith(PUBLISHED) else None
+        return run is not None and bool(memberships) and memberships[0][0] <= run.epoch
+
+    def _results(self) -> Results:
+        """With a reader of its own: the engine's forgets files while others may be reading."""
+        return Results(self._store.files)
 
     def _published(self, group: str, tick: int) -> list[Run]:
         """Members of a group that are read at other nodes."""

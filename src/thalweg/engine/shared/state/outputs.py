@@ -10,6 +10,7 @@ import msgspec
 
 from thalweg.engine.shared.state.connection import Connection
 from thalweg.engine.shared.state.names import Table, content_table, result_table
+from thalweg.engine.shared.state.remembered import Remembered
 from thalweg.engine.shared.state.segments import Segment, file_of, is_beside
 from thalweg.plan.windows import BEGINNING
 
@@ -24,12 +25,14 @@ _segment = msgspec.msgpack.Decoder(Segment).decode
 class Outputs:
     def __init__(self, db: Connection) -> None:
         self._db = db
+        self.remembered = Remembered()
 
     # --- results
 
     def add(self, tick: int, ranges: Ranges, segments: Iterable[Segment]) -> None:
         encode = msgspec.msgpack.Encoder().encode
         with self._db.transaction() as db:
+            self.remembered.changed()
             db.execute("INSERT OR REPLACE INTO retained VALUES (?, ?)", (tick, encode(ranges)))
             db.executemany(
                 "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)",
@@ -39,6 +42,7 @@ class Outputs:
     def add_segment(self, tick: int, segment: Segment) -> None:
         """Of a tick that is retained."""
         with self._db.transaction() as db:
+            self.remembered.changed()
             packed = msgspec.msgpack.encode(segment)
             row = (tick, segment.bundle, segment.offset, segment.table, packed)
             db.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)", row)
@@ -46,6 +50,7 @@ class Outputs:
     def expire(self, upto: int) -> None:
         """Ticks up to this one are not retained any more."""
         with self._db.transaction() as db:
+            self.remembered.changed()
             db.execute("DELETE FROM results WHERE tick <= ?", (upto,))
             db.execute("DELETE FROM retained WHERE tick <= ?", (upto,))
 
@@ -53,6 +58,10 @@ class Outputs:
         self, table: Table, after: int = 0, since: int = BEGINNING
     ) -> list[tuple[int, Segment]]:
         """By tick, those behind a tick, and that reach beyond an instant."""
+        question = ("segments", table, after, since)
+        return self.remembered.get(question, lambda: self._segments(table, after, since))
+
+    def _segments(self, table: Table, after: int, since: int) -> list[tuple[int, Segment]]:
         if since > BEGINNING:
             after = max(after, self._last_before(table, after, since))
         sql = "SELECT tick, packed FROM results WHERE name = ? AND tick > ? ORDER BY tick"
@@ -75,6 +84,9 @@ class Outputs:
 
     def oldest(self) -> tuple[int, Ranges] | None:
         """The first tick that is retained, and the instants that it was about."""
+        return self.remembered.get("oldest", self._oldest)
+
+    def _oldest(self) -> tuple[int, Ranges] | None:
         rows = self._db.all("SELECT tick, ranges FROM retained ORDER BY tick LIMIT 1")
         return (rows[0][0], msgspec.msgpack.decode(rows[0][1], type=Ranges)) if rows else None
 
@@ -124,6 +136,7 @@ class Outputs:
     def delete(self, query: str) -> None:
         """What a query has said, and how far its sinks have come: it is gone."""
         with self._db.transaction() as db:
+            self.remembered.changed()
             db.execute("DELETE FROM results WHERE name = ?", (result_table(query),))
             db.execute("DELETE FROM contents WHERE name = ?", (content_table(query),))
             db.execute("DELETE FROM sink_progress WHERE query = ?", (query,))

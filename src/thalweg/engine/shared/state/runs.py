@@ -9,6 +9,7 @@ import msgspec
 
 from thalweg.engine.shared.state.connection import LISTED, Connection, listed
 from thalweg.engine.shared.state.names import PUBLISHED
+from thalweg.engine.shared.state.remembered import Remembered
 
 PLANS = "lasting plans before"  # among the book's numbers
 
@@ -37,6 +38,7 @@ _HORIZONS = msgspec.msgpack.Decoder(dict[str, int])
 class Runs:
     def __init__(self, db: Connection) -> None:
         self._db = db
+        self.remembered = Remembered()  # of memberships
 
     # --- queries
 
@@ -70,6 +72,7 @@ class Runs:
 
     def delete(self, query: str) -> None:
         with self._db.transaction() as db:
+            self.remembered.changed()
             db.execute("DELETE FROM queries WHERE name = ?", (query,))
             db.execute("DELETE FROM memberships WHERE query = ?", (query,))
 
@@ -123,6 +126,9 @@ class Runs:
 
     def memberships(self, query: str) -> list[tuple[int, str]]:
         """By which groups a query was answered: from which tick on, and the group."""
+        return self.remembered.get(query, lambda: self._memberships(query))
+
+    def _memberships(self, query: str) -> list[tuple[int, str]]:
         sql = "SELECT since, group_name FROM memberships WHERE query = ? ORDER BY since"
         return [(int(since), group) for since, group in self._db.all(sql, query)]
 
@@ -147,4 +153,5 @@ class Runs:
     def join(self, memberships: Iterable[tuple[str, int, str]]) -> None:
         """(query, the first tick, group)"""
         with self._db.transaction() as db:
+            self.remembered.changed()
             db.executemany("INSERT OR REPLACE INTO memberships VALUES (?, ?, ?)", memberships)

@@ -22,6 +22,7 @@ from thalweg.engine.shared.state.hashing import HASHING
 from thalweg.engine.shared.state.inputs import Inputs
 from thalweg.engine.shared.state.kept_joins import KeptJoins
 from thalweg.engine.shared.state.outputs import Outputs
+from thalweg.engine.shared.state.remembered import Remembered
 from thalweg.engine.shared.state.remote.appended import Appended
 from thalweg.engine.shared.state.remote.book_log import BookLog
 from thalweg.engine.shared.state.remote.objects import objects_at
@@ -48,6 +49,7 @@ class Store:
         self.files = Folder(str(folder.resolve()), objects, durable=durable)
         self._log = _owned(objects, self.files) if objects else None
         self._lock = threading.RLock()
+        self._frontiers = Remembered()
         self._db = sqlite3.connect(folder / BOOK, check_same_thread=False, isolation_level=None)
         self._db.execute("PRAGMA journal_mode=WAL")
         # What an object store has need not be on the disk, and each commit goes there by itself.
@@ -107,6 +109,9 @@ class Store:
                 yield self._db
             except BaseException:
                 self._db.execute("ROLLBACK")
+                for of in (self.outputs, self.runs, self.versions):
+                    of.remembered.changed()
+                self._frontiers.changed()
                 raise
             self._db.execute("COMMIT")
             self._ship()
@@ -143,15 +148,20 @@ class Store:
 
     def frontiers(self) -> dict[str, int]:
         """How far each flow has come."""
-        return dict(self.all("SELECT flow, frontier FROM frontiers"))
+        return dict(self._all_frontiers())
 
     def frontier(self, flow: str) -> int | None:
-        rows = self.all("SELECT frontier FROM frontiers WHERE flow = ?", flow)
-        return int(rows[0][0]) if rows else None
+        return self._all_frontiers().get(flow)
+
+    def _all_frontiers(self) -> Mapping[str, int]:
+        return self._frontiers.get(
+            "all", lambda: dict(self.all("SELECT flow, frontier FROM frontiers"))
+        )
 
     def write_frontiers(self, frontiers: Mapping[str, int]) -> None:
         """Those of all flows; flows that are not among them have ended."""
         with self.transaction() as db:
+            self._frontiers.changed()
             db.execute("DELETE FROM frontiers")
             db.executemany("INSERT INTO frontiers VALUES (?, ?)", frontiers.items())
             db.execute(

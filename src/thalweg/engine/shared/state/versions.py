@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import msgspec
 
 from thalweg.engine.shared.state.connection import LISTED, Connection, listed
+from thalweg.engine.shared.state.remembered import Remembered
 from thalweg.plan.windows import BEGINNING
 
 
@@ -48,10 +49,11 @@ class Lineage(msgspec.Struct, frozen=True):
 class Versions:
     def __init__(self, db: Connection) -> None:
         self._db = db
+        self.remembered = Remembered()
 
     def lineage(self, query: str) -> Lineage | None:
         """None for a query that was never replaced."""
-        return self.lineages([query]).get(query)
+        return self.remembered.get(("lineage", query), lambda: self.lineages([query]).get(query))
 
     def lineages(self, queries: Iterable[str]) -> dict[str, Lineage]:
         sql = f"SELECT query, packed FROM lineages WHERE query IN {LISTED}"
@@ -66,12 +68,16 @@ class Versions:
 
     def ended(self, query: str) -> list[Ended]:
         """Those whose results are still retained, oldest first."""
+        return self.remembered.get(("ended", query), lambda: self._ended(query))
+
+    def _ended(self, query: str) -> list[Ended]:
         sql = "SELECT packed FROM ended_versions WHERE query = ? ORDER BY run"
         decode = msgspec.msgpack.Decoder(Ended).decode
         return [decode(packed) for (packed,) in self._db.all(sql, query)]
 
     def end(self, query: str, ended: Ended, successor: Lineage) -> None:
         with self._db.transaction() as db:
+            self.remembered.changed()
             packed = msgspec.msgpack.encode(ended)
             db.execute(
                 "INSERT OR REPLACE INTO ended_versions VALUES (?, ?, ?, ?)",
@@ -87,6 +93,7 @@ class Versions:
                 if ended.content is not None and not ended.closes:
                     packed = msgspec.msgpack.encode(msgspec.structs.replace(ended, content=None))
                     with self._db.transaction() as db:
+                        self.remembered.changed()
                         db.execute(
                             "UPDATE ended_versions SET packed = ? WHERE query = ? AND run = ?",
                             (packed, query, ended.run),
@@ -98,6 +105,8 @@ class Versions:
         queries = {query for (query,) in rows}
         waiting = {q for q, lineage in self.lineages(queries).items() if lineage.pending}
         with self._db.transaction() as db:
+            if rows:
+                self.remembered.changed()
             db.executemany(
                 "DELETE FROM ended_versions WHERE query = ? AND last_tick <= ?",
                 [(query, upto) for query in sorted(queries - waiting)],
@@ -105,11 +114,13 @@ class Versions:
 
     def delete(self, query: str) -> None:
         with self._db.transaction() as db:
+            self.remembered.changed()
             db.execute("DELETE FROM lineages WHERE query = ?", (query,))
             db.execute("DELETE FROM ended_versions WHERE query = ?", (query,))
 
     def _write(self, query: str, lineage: Lineage) -> None:
         with self._db.transaction() as db:
+            self.remembered.changed()
             packed = msgspec.msgpack.encode(lineage)
             db.execute("INSERT OR REPLACE INTO lineages VALUES (?, ?)", (query, packed))
 
