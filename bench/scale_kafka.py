@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,11 @@ _WIDTH = 10.0  # of a filter's range of prices
 _SHIFT_MS = 62_135_596_800_000
 
 
-def kafka_rows(events: int, filters: int, seed: int, folder: Path) -> list[dict[str, Any]]:
-    """Nothing where there can be no broker."""
+def kafka_rows(
+    events: int, filters: int, seed: int, folder: Path, runs: int = 1
+) -> list[dict[str, Any]]:
+    """Each way so many times: in the first run the JVM compiles and workers load what they need.
+    Nothing where there can be no broker."""
     if missing() is not None:
         return []
     broker = Broker(folder / "broker")
@@ -47,11 +51,15 @@ def kafka_rows(events: int, filters: int, seed: int, folder: Path) -> list[dict[
         with warmed(spark_session("local[2]")) as spark:
             topics = _filled(spark, broker, events, seed, folder)
             lows = np.random.default_rng(seed).uniform(0, 990, filters)
-            ways: dict[str, Callable[[], int]] = {
-                "kafka": lambda: _ours(spark, topics, lows, folder / "ours"),
-                "kafka, native": lambda: _native(spark, topics, lows, folder / "native"),
+            ways: dict[str, Callable[[Path], int]] = {
+                "kafka": lambda here: _ours(spark, topics, lows, here / "ours"),
+                "kafka, native": lambda here: _native(spark, topics, lows, here / "native"),
             }
-            rows = [_row(way, do, broker, events, filters) for way, do in ways.items()]
+            rows = [
+                _row(way, partial(do, folder / str(run)), broker, events, filters) | {"run": run}
+                for way, do in ways.items()
+                for run in range(1, runs + 1)
+            ]
             same = len({row["rows out"] for row in rows}) == 1
             return [row | {"same rows": same} for row in rows]
     finally:
