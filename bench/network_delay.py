@@ -35,7 +35,8 @@ class Follower:
 
     def __init__(self, node: NodeProcess, query: str) -> None:
         self.query = query
-        self.seen: dict[int, float] = {}
+        self.seen: dict[int, float] = {}  # by the row's key
+        self.instants: dict[int, float] = {}  # when the first row of an instant came
         url = f"{node.url}/queries/{query}/results"
         threading.Thread(target=self._run, args=(url,), daemon=True).start()
 
@@ -47,5 +48,7 @@ class Follower:
         ):
             for line in got.iter_lines():
                 if line.startswith("data: ") and '"row"' in line:
-                    row = json.loads(line.removeprefix("data: "))["row"]
-                    self.seen[row["k"]] = time.perf_counter()
+                    told = json.loads(line.removeprefix("data: "))
+                    now = time.perf_counter()
+                    self.seen[told["row"]["k"]] = now
+                    self.instants.setdefault(int(told["ts"]), now)

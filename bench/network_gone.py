@@ -81,17 +81,19 @@ def _round(
     os.kill(pid, signal.SIGKILL)
     clock.killed.add(pid)
     killed = time.time()
-    seen = set(follower.seen)
 
     def taken() -> dict[str, Any] | None:
         told = reader.get("/network/successions", headers={HERE: "1"})
         return next((t for t in told if t["of"] == name and t["at"] is not None), None)
 
     clock.until(lambda: taken() is not None)
-    clock.until(lambda: bool(follower.seen.keys() - seen))
-    detected = taken()["detected"]  # type: ignore[index]
+    told = taken()
+    assert told is not None
+    # What was under way when the node was killed is not new.
+    clock.until(lambda: any(ts >= told["since"] for ts in list(follower.instants)))
+    detected = told["detected"]
     offset = time.time() - time.perf_counter()
-    first = min(at for ts, at in follower.seen.items() if ts not in seen) + offset
+    first = min(at for ts, at in list(follower.instants.items()) if ts >= told["since"]) + offset
     found["found"].append(detected - killed)
     found["first row"].append(first - detected)
     began = time.perf_counter()
