@@ -13,7 +13,7 @@ def check_node_name(name: str) -> None:
     """Raises CommandFailed."""
     if not _NAME.fullmatch(name):
         raise CommandFailed(
-            f"{name!r} is no name for a node: letters, digits, _, . and - make one, 64 at most, "
-            "and the first is a letter or a digit",
+            f"{name!r} is not a node's name: use up to 64 letters, digits, _, . and -, "
+            "and begin with a letter or a digit",
             BAD_INPUT,
         )
