@@ -15,7 +15,13 @@ from typer.testing import CliRunner
 from thalweg.cli.main import app
 
 ASKED: list[tuple[str, dict[str, str]]] = []
-PLANNED: dict[str, Any] = {"nodes": [], "queries": [], "refused": [], "strategy": "edge"}
+PLANNED: dict[str, Any] = {
+    "nodes": [],
+    "queries": [],
+    "refused": [],
+    "strategy": "edge",
+    "traffic_bps": 0.0,
+}
 
 
 class Service(BaseHTTPRequestHandler):

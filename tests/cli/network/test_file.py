@@ -31,7 +31,7 @@ def test_nodes_have_names_sites_and_masters(tmp_path: Path) -> None:
         ("", r"there is no \[\[node\]\]"),
         ('strategy = "x"\n[[node]]\nname = "a"', "strategy = .x.: there are local, home, sqpr"),
         ('[[node]]\nname = "a"\nengine = "f"', "engine = .f.: there are shared, native, none"),
-        ('[[node]]\nname = "a b/c"', "'a b/c' is no name for a node"),
+        ('[[node]]\nname = "a b/c"', "'a b/c' is not a node's name"),
         ('[[node]]\nname = "a"\nengine = "none"', "say trees"),
         ('replan_every_s = 0\n[[node]]\nname = "a"', "replan_every_s"),
         (
