@@ -28,3 +28,17 @@ def test_two_tuples_that_are_acknowledged_have_met():
 def test_acknowledging_without_a_complete_claim_is_caught(monkeypatch):
     monkeypatch.setattr(Claims, "is_complete", lambda claims, holding: True)
     assert any(_lived_through(seed).missing() for seed in range(4))
+
+
+def test_counting_on_answers_from_before_another_had_the_promise_is_caught(monkeypatch):
+    mended = Claims.refused
+
+    def refused(claims, now_us, message):
+        before = [(h, {level: set(had) for level, had in h.had.items()}) for h in claims.holdings]
+        effects = mended(claims, now_us, message)
+        for holding, had in before:
+            holding.had.update(had)
+        return effects
+
+    monkeypatch.setattr(Claims, "refused", refused)
+    assert _lived_through(37).missing()
