@@ -66,6 +66,7 @@ EXTRA = (
     ),
     *("SQRT({double})", "SQRT({long})", "EXP({decimal})", "LN({int})", "POWER({int}, {int})"),
     *("GREATEST({int}, {double})", "LEAST({long}, {decimal})", "COALESCE({int}, {long})"),
+    *("HAS_ANY({text}, {text})", "HAS_ANY({text}, ',1,a')", "HAS_ANY({text}, ',')"),
     *("SUBSTRING({text}, {int}, {int})", "SUBSTRING({text}, {int})", "STARTS_WITH({text}, '')"),
     *("SUBSTRING({text}, {long}, {long})", "7 / {long}", "7 % {long}", "7e0 / {double}"),
     *("{double} / 3e0", "{double} / 1e16", "1 < {long}", "2 IN ({long}, 3)", "NULLIF(1, {long})"),

@@ -45,7 +45,7 @@ def _arrivals(chance: random.Random, lateness: int) -> list[Arrival]:
 def _query(chance: random.Random, is_linear: bool) -> str:
     count = chance.choice((1, 2, 2, 3, 3, 4))
     picked = chance.sample(STREAMS, count)
-    if count == 2 and chance.random() < 0.3:
+    if count == 2 and chance.random() < (0.3 if is_linear else 0.8):
         return _of_two(chance, picked, is_linear)
     windows = ", ".join(f"{s} {_window(chance, is_linear)}" for s in picked)
     conditions = [f"{picked[0]}.k = {s}.k" for s in picked[1:]]
@@ -70,7 +70,7 @@ def _query(chance: random.Random, is_linear: bool) -> str:
 
 def _of_two(chance: random.Random, picked: list[str], is_linear: bool) -> str:
     one, other = (f"{s} {_window(chance, is_linear)}" for s in picked)
-    if not is_linear and chance.random() < 0.5:
+    if not is_linear and chance.random() < 0.7:
         on = f"ON {picked[0]}.k = {picked[1]}.k"
         return f"SELECT {picked[0]}.k, {picked[1]}.v FROM {one} LEFT JOIN {other} {on}"
     between = "UNION ALL" if is_linear else chance.choice(("UNION", "EXCEPT ALL", "INTERSECT"))
