@@ -55,7 +55,7 @@ def test_a_service_is_started_in_the_background_and_stopped(tmp_path: Path) -> N
         assert f"it runs already, as process {said['pid']}: `thalweg dev --stop" in second.stderr
         elsewhere = thalweg("dev", "--detach", *arguments[:-1], str(free_port()))
         assert elsewhere.returncode == 2  # the folder is taken, as the port was
-        assert "is in use by process" in elsewhere.stderr
+        assert f"process {said['pid']}" in elsewhere.stderr
     finally:
         stopped = thalweg("dev", "--stop", "--data-dir", data)
     assert stopped.returncode == 0, stopped.stderr

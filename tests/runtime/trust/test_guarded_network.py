@@ -114,7 +114,7 @@ def test_a_nodes_judgement_is_its_own_also_of_requests_that_are_passed_on(networ
         # What a node keeps for another is no user's affair, whichever way it is asked for.
         (kept,) = client.get(f"{url}/network/publications", headers=here).json()
         body = {"cql": f'DROP QUERY "{kept}"'}
-        assert client.post(f"{url}/queries", headers=here, json=body).status_code == 409
+        assert client.post(f"{url}/queries", headers=here, json=body).status_code == 422
     rows = [{"ts": 5, "item": n} for n in range(5)]
     push = ("POST", "/streams/Bids/tuples")
     assert network.ask("lyon", "ben", *push, json=rows).status_code == 200
